@@ -1,0 +1,1 @@
+//! JSON as a borrowed tree whose numbers keep their source text.

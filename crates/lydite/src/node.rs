@@ -1,0 +1,1 @@
+//! A suite as a tree of nodes that know where they stand in the file.

@@ -1,0 +1,1 @@
+//! Pure functions over text, one topic a file.

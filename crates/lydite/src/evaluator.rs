@@ -1,0 +1,349 @@
+//! What an evaluator is, and the registry that suites are parsed against.
+//!
+//! An evaluator's parameter struct *is* the evaluator. It compiles once into a [`Scorer`]; what
+//! then runs for each record allocates nothing that it can avoid.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::node::{Node, Problem, check_against_schema};
+use crate::outcome::{Cell, Code, Explanation};
+use crate::record::{Field, FieldSet, Row};
+use crate::text::distance::DistanceScratch;
+
+/// What is known of an evaluator before any parameter is given.
+#[derive(Debug)]
+pub struct Info {
+    /// snake_case, the name of its file.
+    pub id: &'static str,
+    pub aliases: &'static [&'static str],
+    /// All fields that it may read; only they are parsed.
+    pub reads: FieldSet,
+    /// The fields that it can't do without, whatever its parameters.
+    pub needs: FieldSet,
+    /// The parameter that a plain value stands for: `contains: "30 days"`.
+    pub principal: Option<&'static str>,
+    /// Evaluators that read `reference` take a parameter of that name; this is one more name for it.
+    pub reference_alias: Option<&'static str>,
+    pub direction: Direction,
+    /// Least and greatest score; `None` where it has no bound.
+    pub range: (Option<f64>, Option<f64>),
+    /// Whether it gives a verdict of its own, without a threshold.
+    pub natural_verdict: bool,
+    /// Raised whenever equal input may give another result.
+    pub version: u32,
+    /// The warnings that bits of [`Cell::Scored`]'s `flags` stand for.
+    pub warnings: &'static [Warning],
+    pub examples: &'static [Example],
+}
+
+/// Which end of the scale is good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// Higher is better: a threshold is met from `>=`.
+    Higher,
+    /// Lower is better, as for a distance: a threshold is met by `<=`.
+    Lower,
+}
+
+impl Direction {
+    pub fn meets(self, score: f64, threshold: f64) -> bool {
+        match self {
+            Self::Higher => score >= threshold,
+            Self::Lower => score <= threshold,
+        }
+    }
+
+    fn better(self, score: f64, than: f64) -> bool {
+        match self {
+            Self::Higher => score > than,
+            Self::Lower => score < than,
+        }
+    }
+}
+
+/// A warning that a result may carry.
+#[derive(Debug)]
+pub struct Warning {
+    pub code: &'static str,
+    pub text: &'static str,
+}
+
+/// One example: shown in the docs and by `lydite evaluators show`, and a test that must hold.
+#[derive(Debug)]
+pub struct Example {
+    pub title: &'static str,
+    /// YAML of the parameters, as they stand in a suite.
+    pub params: &'static str,
+    /// A record as JSON.
+    pub record: &'static str,
+    /// The expected result as JSON: `verdict`, `score`, `error` (a code), `warnings` (codes).
+    pub expect: &'static str,
+}
+
+/// The typed way to make an [`Entry`]. The doc comment of the parameter struct is the evaluator's
+/// documentation: its first line is its line in lists; then When to use it, How it is scored,
+/// Limits, References.
+pub trait Evaluator: Serialize + DeserializeOwned + JsonSchema + 'static {
+    const INFO: Info;
+
+    /// The fields that it can't do without, with these parameters.
+    fn needs(&self) -> FieldSet {
+        Self::INFO.needs
+    }
+
+    /// Compiles patterns, schemas and tables, once.
+    fn prepare(self, cx: &Prepare<'_>) -> Result<Scorer, ParamErrors>;
+}
+
+/// What surrounds the preparation of a check.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Prepare<'a> {
+    /// The check's name, for messages.
+    pub check: &'a str,
+}
+
+/// An evaluator that is ready to run.
+#[derive(Clone)]
+#[non_exhaustive]
+pub enum Scorer {
+    /// Scores in line: no await, no clock, no model.
+    Pure(Arc<dyn Pure>),
+}
+
+impl Scorer {
+    pub fn pure(scorer: impl Pure + 'static) -> Self {
+        Self::Pure(Arc::new(scorer))
+    }
+}
+
+impl fmt::Debug for Scorer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pure(_) => f.write_str("Scorer::Pure"),
+        }
+    }
+}
+
+/// A deterministic scorer.
+pub trait Pure: Send + Sync {
+    fn score(&self, row: &Row<'_>, scratch: &mut Scratch) -> Cell;
+
+    /// Words and evidence for a cell that [`Pure::score`] gave on this row. Never changes the cell.
+    fn explain(&self, row: &Row<'_>, cell: Cell, scratch: &mut Scratch) -> Explanation;
+}
+
+/// Buffers that scorers reuse from row to row.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    pub a: String,
+    pub b: String,
+    pub distance: DistanceScratch,
+}
+
+/// What is wrong with a check's parameters: every error, each with its place.
+#[derive(Debug, Default, thiserror::Error)]
+#[error("{}", self.0.iter().map(|p| p.message.as_str()).collect::<Vec<_>>().join("; "))]
+pub struct ParamErrors(pub Vec<ParamError>);
+
+/// One wrong parameter.
+#[derive(Clone, Debug)]
+pub struct ParamError {
+    /// JSON Pointer inside the parameters; empty for the whole.
+    pub path: String,
+    pub message: String,
+    pub help: Option<String>,
+}
+
+impl ParamErrors {
+    pub fn one(path: impl Into<String>, message: impl Into<String>) -> Self {
+        Self(vec![ParamError { path: path.into(), message: message.into(), help: None }])
+    }
+
+    /// The same with advice on what to do.
+    pub fn with_help(path: impl Into<String>, message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self(vec![ParamError { path: path.into(), message: message.into(), help: Some(help.into()) }])
+    }
+}
+
+/// A check's evaluator with its parameters compiled.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    pub scorer: Scorer,
+    pub needs: FieldSet,
+}
+
+type PrepareFn = dyn Fn(&Node, &Prepare<'_>) -> Result<Prepared, ParamErrors> + Send + Sync;
+
+/// An evaluator in the registry.
+#[derive(Clone)]
+pub struct Entry {
+    pub info: &'static Info,
+    /// JSON Schema of its parameters; its `description` is the documentation.
+    pub schema: Arc<serde_json::Value>,
+    prepare: Arc<PrepareFn>,
+    round_trip: fn(&Node) -> Result<serde_json::Value, String>,
+}
+
+impl fmt::Debug for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Entry").field("id", &self.info.id).finish_non_exhaustive()
+    }
+}
+
+impl Entry {
+    pub fn of<E: Evaluator>() -> Self {
+        const { assert!(E::INFO.warnings.len() <= 16, "flags have 16 bits") };
+        Self {
+            info: const { &E::INFO },
+            schema: Arc::new(params_schema::<E>()),
+            prepare: Arc::new(prepare::<E>),
+            round_trip: |node| {
+                let params = E::deserialize(node).map_err(|error| error.to_string())?;
+                serde_json::to_value(params).map_err(|error| error.to_string())
+            },
+        }
+    }
+
+    /// Checks parameters against the schema (all errors at once), then compiles them.
+    ///
+    /// `params` is a mapping; `reference` and its alias are the caller's to take out first.
+    pub fn prepare(&self, params: &Node, cx: &Prepare<'_>) -> Result<Prepared, ParamErrors> {
+        let problems = check_against_schema(params, &self.schema, &|_| false);
+        if !problems.is_empty() {
+            return Err(ParamErrors(problems.into_iter().map(ParamError::from).collect()));
+        }
+        (self.prepare)(params, cx)
+    }
+
+    /// The parameters read and written again, defaults filled in.
+    pub fn normalise_params(&self, params: &Node) -> Result<serde_json::Value, String> {
+        (self.round_trip)(params)
+    }
+
+    /// The whole documentation in Markdown.
+    pub fn docs(&self) -> &str {
+        self.schema.get("description").and_then(serde_json::Value::as_str).unwrap_or_default()
+    }
+
+    /// The documentation's first line.
+    pub fn summary(&self) -> &str {
+        self.docs().lines().next().unwrap_or_default()
+    }
+
+    pub fn has_name(&self, name: &str) -> bool {
+        self.info.id == name || self.info.aliases.contains(&name)
+    }
+
+    pub fn reads_reference(&self) -> bool {
+        self.info.reads.contains(Field::Reference)
+    }
+}
+
+impl From<Problem> for ParamError {
+    fn from(problem: Problem) -> Self {
+        Self { path: problem.path, message: problem.message, help: problem.help }
+    }
+}
+
+fn prepare<E: Evaluator>(params: &Node, cx: &Prepare<'_>) -> Result<Prepared, ParamErrors> {
+    let evaluator = E::deserialize(params).map_err(|error| ParamErrors::one(error.path.clone(), error.message.clone()))?;
+    let needs = evaluator.needs();
+    Ok(Prepared { scorer: evaluator.prepare(cx)?, needs })
+}
+
+fn params_schema<E: Evaluator>() -> serde_json::Value {
+    let mut schema = schemars::SchemaGenerator::default().into_root_schema_for::<E>().to_value();
+    if let Some(object) = schema.as_object_mut() {
+        object.remove("$schema");
+    }
+    schema
+}
+
+/// The evaluators that suites may name.
+#[derive(Clone, Debug)]
+pub struct Registry {
+    entries: Vec<Entry>,
+    by_name: BTreeMap<&'static str, usize>,
+}
+
+impl Registry {
+    /// All evaluators that Lydite ships.
+    pub fn builtin() -> Self {
+        crate::evaluators::ALL
+            .iter()
+            .fold(Self { entries: Vec::new(), by_name: BTreeMap::new() }, |registry, entry| registry.with(entry()))
+    }
+
+    /// The same with one more; an equal id or alias is replaced.
+    #[must_use]
+    pub fn with(mut self, entry: Entry) -> Self {
+        for name in std::iter::once(&entry.info.id).chain(entry.info.aliases) {
+            self.by_name.insert(name, self.entries.len());
+        }
+        self.entries.push(entry);
+        self
+    }
+
+    /// By id or alias.
+    pub fn get(&self, name: &str) -> Option<&Entry> {
+        self.by_name.get(name).and_then(|&index| self.entries.get(index))
+    }
+
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// Every id and alias.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> + '_ {
+        self.by_name.keys().copied()
+    }
+}
+
+/// A required field as text.
+pub fn text_of<'r>(row: &Row<'r>, field: Field) -> Result<&'r str, Cell> {
+    let content = match field {
+        Field::Query => row.query(),
+        Field::Output => row.output(),
+        Field::Reference => row.reference(),
+        _ => None,
+    };
+    let content = content.ok_or(Cell::Errored(Code::MissingField(field)))?;
+    content.text().ok_or(Cell::Errored(Code::NotText(field)))
+}
+
+/// Scores `output` against each alternative of the reference; the best one counts.
+///
+/// Gives the cell and the position of the alternative that gave it.
+pub fn best_reference<'r>(
+    row: &Row<'r>,
+    direction: Direction,
+    mut score: impl FnMut(&'r str) -> Cell,
+) -> (Cell, usize) {
+    let references = row.references();
+    let mut best = match references.first() {
+        Some(first) => (score(first), 0),
+        None => {
+            let code = if row.reference().is_some() { Code::NotText } else { Code::MissingField };
+            return (Cell::Errored(code(Field::Reference)), 0);
+        }
+    };
+    for (index, reference) in references.iter().enumerate().skip(1) {
+        let cell = score(reference);
+        let better = match (cell.score(), best.0.score()) {
+            (Some(score), Some(than)) => direction.better(score, than),
+            (Some(_), None) => true,
+            (None, _) => false,
+        };
+        if better {
+            best = (cell, index);
+        }
+    }
+    best
+}

@@ -1,0 +1,149 @@
+//! Results as lines: one a record × check × repeat, or (`--wide`) one a record.
+//!
+//! Fields at their default are left out. `tags` and `cluster` stand where a record has them, so
+//! that a report can be made again from the lines alone (`regrade`, merging shards, `--resume`).
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::check::Judged;
+use crate::outcome::{Cell, Evidence, Verdict};
+
+/// The version of the result lines' format.
+pub const RESULT_VERSION: u32 = 1;
+
+/// One answer judged by one check, as a line of `results.jsonl`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CheckResult<'a> {
+    /// The case's id.
+    #[serde(borrow)]
+    pub record: Cow<'a, str>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<Cow<'a, str>>,
+    /// 1 where left out.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub trial: u32,
+    #[serde(borrow)]
+    pub check: Cow<'a, str>,
+    /// 1 where left out.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub repeat: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
+    /// The evaluator's own verdict where a threshold or `not` replaced it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub natural: Option<Verdict>,
+    /// Finite, in the evaluator's own scale.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<f64>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<Cow<'a, str>>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    pub evidence: Cow<'a, [Evidence]>,
+    /// Codes of warnings.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raw: Option<serde_json::Value>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<ResultError<'a>>,
+    /// Why the check was not run.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<Cow<'a, str>>,
+    #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<Cow<'a, str>>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<Cow<'a, str>>,
+}
+
+/// Why a cell is errored.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ResultError<'a> {
+    /// A stable snake_case name.
+    #[serde(borrow)]
+    pub code: Cow<'a, str>,
+    #[serde(borrow, default, skip_serializing_if = "str::is_empty")]
+    pub message: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub retryable: bool,
+}
+
+const fn one() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_one(n: &u32) -> bool {
+    *n == 1
+}
+
+/// A record's place in the run: what all of its result lines share.
+#[derive(Clone, Copy, Debug)]
+pub struct RecordHead<'a> {
+    pub id: &'a str,
+    pub model: Option<&'a str>,
+    pub trial: u32,
+    pub tags: &'a [&'a str],
+    pub cluster: Option<&'a str>,
+    /// Index into the run's input files, and the line there.
+    pub file: u32,
+    pub line: u64,
+}
+
+/// A record's cell with the check that gave it.
+#[derive(Debug)]
+pub struct CellView<'a> {
+    /// The check's name.
+    pub check: &'a str,
+    pub info: &'static crate::evaluator::Info,
+    pub judged: &'a Judged,
+}
+
+impl<'a> CheckResult<'a> {
+    /// The line of one cell.
+    pub fn of(head: &RecordHead<'a>, view: &CellView<'a>) -> Self {
+        let judged = view.judged;
+        let explanation = judged.explanation.as_ref();
+        let reason = explanation.and_then(|e| e.reason.as_deref());
+        let mut line = Self {
+            record: head.id.into(),
+            model: head.model.map(Cow::Borrowed),
+            trial: head.trial,
+            check: view.check.into(),
+            repeat: 1,
+            verdict: judged.verdict,
+            natural: judged.natural,
+            tags: head.tags.iter().map(|tag| Cow::Borrowed(*tag)).collect(),
+            cluster: head.cluster.map(Cow::Borrowed),
+            ..Self::default()
+        };
+        match judged.cell {
+            Cell::Scored { score, flags, .. } => {
+                line.score = score.map(crate::outcome::Score::get);
+                line.label = explanation.and_then(|e| e.label.as_deref()).map(Cow::Borrowed);
+                line.reason = reason.map(Cow::Borrowed);
+                line.evidence = explanation.map_or(Cow::Borrowed(&[]), |e| Cow::Borrowed(&*e.evidence));
+                line.raw = explanation.and_then(|e| e.raw.clone());
+                line.warnings = warnings(view.info, flags).map(Cow::Borrowed).collect();
+            }
+            Cell::Skipped(code) => line.skipped = Some(code.as_str().into()),
+            Cell::Errored(code) => {
+                line.error = Some(ResultError {
+                    code: code.as_str().into(),
+                    message: reason.map_or_else(|| code.message(), Cow::Borrowed),
+                    retryable: code.retryable(),
+                });
+            }
+        }
+        line
+    }
+}
+
+/// The codes of the warnings that `flags` stand for.
+pub fn warnings(info: &'static crate::evaluator::Info, flags: u16) -> impl Iterator<Item = &'static str> {
+    info.warnings.iter().enumerate().filter(move |(bit, _)| flags & 1 << bit != 0).map(|(_, warning)| warning.code)
+}

@@ -21,13 +21,19 @@ pub struct Interval {
 impl Interval {
     /// `value ± margin`, where both are finite.
     fn around(value: f64, margin: f64) -> Option<Self> {
-        let interval = Self { low: value - margin, high: value + margin };
+        let interval = Self {
+            low: value - margin,
+            high: value + margin,
+        };
         (interval.low.is_finite() && interval.high.is_finite()).then_some(interval)
     }
 
     /// The part of it within `[low, high]`.
     pub fn clamped(self, low: f64, high: f64) -> Self {
-        Self { low: self.low.clamp(low, high), high: self.high.clamp(low, high) }
+        Self {
+            low: self.low.clamp(low, high),
+            high: self.high.clamp(low, high),
+        }
     }
 }
 
@@ -74,7 +80,10 @@ impl Confidence {
 impl Default for Confidence {
     /// 95 %.
     fn default() -> Self {
-        Self { level: 0.95, z: 1.959_963_984_540_054 }
+        Self {
+            level: 0.95,
+            z: 1.959_963_984_540_054,
+        }
     }
 }
 
@@ -90,8 +99,16 @@ pub fn wilson(passed: u64, n: u64, confidence: Confidence) -> Option<Interval> {
     let z2 = z * z / count;
     let centre = rate + z2 / 2.0;
     let margin = z * (rate * (1.0 - rate) / count + z2 / (4.0 * count)).sqrt();
-    let low = if passed == 0 { 0.0 } else { (centre - margin) / (1.0 + z2) };
-    let high = if passed == n { 1.0 } else { (centre + margin) / (1.0 + z2) };
+    let low = if passed == 0 {
+        0.0
+    } else {
+        (centre - margin) / (1.0 + z2)
+    };
+    let high = if passed == n {
+        1.0
+    } else {
+        (centre + margin) / (1.0 + z2)
+    };
     Some(Interval { low, high }.clamped(0.0, 1.0))
 }
 
@@ -129,7 +146,11 @@ impl Deviations {
 }
 
 /// The cluster-robust interval of a mean, t with G - 1 degrees of freedom. `None` for G < 2.
-pub fn clustered_mean(mean: f64, deviations: &Deviations, confidence: Confidence) -> Option<Interval> {
+pub fn clustered_mean(
+    mean: f64,
+    deviations: &Deviations,
+    confidence: Confidence,
+) -> Option<Interval> {
     let error = deviations.standard_error()?;
     Interval::around(mean, confidence.t(deviations.clusters - 1)? * error)
 }
@@ -138,7 +159,11 @@ pub fn clustered_mean(mean: f64, deviations: &Deviations, confidence: Confidence
 ///
 /// Where all answers pass, or none, the clusters show no spread and that interval would have no width. Then
 /// each cluster counts as one answer and the G of them have Wilson's interval.
-pub fn clustered_rate(passed: u64, deviations: &Deviations, confidence: Confidence) -> Option<Interval> {
+pub fn clustered_rate(
+    passed: u64,
+    deviations: &Deviations,
+    confidence: Confidence,
+) -> Option<Interval> {
     let Deviations { clusters, n, .. } = *deviations;
     if clusters < 2 {
         None
@@ -189,7 +214,10 @@ mod tests {
         ];
         for (level, df, expected) in table {
             let t = Confidence::new(level).unwrap().t(df).unwrap();
-            assert!((t - expected).abs() < 1e-11 * expected, "t({df}) at {level} = {t}");
+            assert!(
+                (t - expected).abs() < 1e-11 * expected,
+                "t({df}) at {level} = {t}"
+            );
         }
         assert!((Confidence::new(0.95).unwrap().z() - c95.z()).abs() < 1e-14);
         assert_eq!(c95.t(0), None);
@@ -205,7 +233,10 @@ mod tests {
             let mut before = f64::INFINITY;
             for df in (1..1100).chain([10_000, 1_000_000, 1_000_000_000, u64::MAX]) {
                 let t = confidence.t(df).unwrap();
-                assert!(t <= before && t >= confidence.z(), "t({df}) at {level} = {t}, before {before}");
+                assert!(
+                    t <= before && t >= confidence.z(),
+                    "t({df}) at {level} = {t}, before {before}"
+                );
                 before = t;
             }
         }
@@ -230,17 +261,31 @@ mod tests {
         one.push(0.4);
         assert_eq!(mean_t(&one, confidence), None);
         assert_eq!(mean_t(&Moments::new(), confidence), None);
-        let deviations = Deviations { clusters: 1, n: 5, squares: 0.0 };
+        let deviations = Deviations {
+            clusters: 1,
+            n: 5,
+            squares: 0.0,
+        };
         assert_eq!(clustered_mean(0.4, &deviations, confidence), None);
         assert_eq!(clustered_rate(5, &deviations, confidence), None);
     }
 
     #[test]
     fn a_clustered_rate_without_spread_still_has_a_width() {
-        let deviations = Deviations { clusters: 4, n: 20, squares: 0.0 };
+        let deviations = Deviations {
+            clusters: 4,
+            n: 20,
+            squares: 0.0,
+        };
         let confidence = Confidence::default();
-        assert_eq!(clustered_rate(20, &deviations, confidence), wilson(4, 4, confidence));
-        assert_eq!(clustered_rate(0, &deviations, confidence), wilson(0, 4, confidence));
+        assert_eq!(
+            clustered_rate(20, &deviations, confidence),
+            wilson(4, 4, confidence)
+        );
+        assert_eq!(
+            clustered_rate(0, &deviations, confidence),
+            wilson(0, 4, confidence)
+        );
     }
 
     proptest! {

@@ -32,7 +32,9 @@ impl ExactSum {
     #[inline]
     pub fn add(&mut self, value: f64) {
         match Parts::of(value) {
-            Some(parts) => self.add_scaled(u128::from(parts.mantissa), parts.exponent, parts.negative),
+            Some(parts) => {
+                self.add_scaled(u128::from(parts.mantissa), parts.exponent, parts.negative)
+            }
             None => self.special += value,
         }
     }
@@ -89,7 +91,9 @@ impl ExactSum {
     #[inline]
     fn add_scaled(&mut self, mantissa: u128, exponent: i32, negative: bool) {
         let Some(units) = window_units(mantissa, exponent) else {
-            self.wide.get_or_insert_default().add(mantissa, exponent, negative);
+            self.wide
+                .get_or_insert_default()
+                .add(mantissa, exponent, negative);
             return;
         };
         self.window += if negative { -units } else { units };
@@ -100,7 +104,11 @@ impl ExactSum {
     fn empty_full_window(&mut self) {
         let window = self.window;
         if window.unsigned_abs() >= WINDOW_LIMIT {
-            self.wide.get_or_insert_default().add(window.unsigned_abs(), WINDOW_EXPONENT, window < 0);
+            self.wide.get_or_insert_default().add(
+                window.unsigned_abs(),
+                WINDOW_EXPONENT,
+                window < 0,
+            );
             self.window = 0;
         }
     }
@@ -215,8 +223,16 @@ impl Parts {
         let negative = value.is_sign_negative();
         match (bits >> 52) as i32 & 0x7ff {
             0x7ff => None,
-            0 => Some(Self { mantissa: fraction, exponent: -1074, negative }),
-            biased => Some(Self { mantissa: fraction | 1 << 52, exponent: biased - 1075, negative }),
+            0 => Some(Self {
+                mantissa: fraction,
+                exponent: -1074,
+                negative,
+            }),
+            biased => Some(Self {
+                mantissa: fraction | 1 << 52,
+                exponent: biased - 1075,
+                negative,
+            }),
         }
     }
 }
@@ -390,11 +406,18 @@ mod tests {
             (&[-tiny], -tiny),
             (&[1.0, f64::EPSILON / 2.0], 1.0),
             (&[1.0, f64::EPSILON / 2.0, tiny], 1.0 + f64::EPSILON),
-            (&[1.0 + f64::EPSILON, f64::EPSILON / 2.0], 1.0 + 2.0 * f64::EPSILON),
+            (
+                &[1.0 + f64::EPSILON, f64::EPSILON / 2.0],
+                1.0 + 2.0 * f64::EPSILON,
+            ),
             (&[f64::INFINITY, 1.0], f64::INFINITY),
         ];
         for (terms, expected) in cases {
-            assert_eq!(sum_of(terms).value().to_bits(), expected.to_bits(), "{terms:?}");
+            assert_eq!(
+                sum_of(terms).value().to_bits(),
+                expected.to_bits(),
+                "{terms:?}"
+            );
         }
         assert!(sum_of(&[f64::INFINITY, f64::NEG_INFINITY]).value().is_nan());
         assert!(sum_of(&[f64::NAN, 1.0]).value().is_nan());
@@ -544,7 +567,9 @@ mod tests {
             kept.push(x);
             partials = kept;
         }
-        let Some(mut high) = partials.pop() else { return 0.0 };
+        let Some(mut high) = partials.pop() else {
+            return 0.0;
+        };
         let mut low = 0.0;
         while let Some(next) = partials.pop() {
             let before = high;
@@ -554,7 +579,9 @@ mod tests {
                 break;
             }
         }
-        let same_side = partials.last().is_some_and(|&next| (low < 0.0) == (next < 0.0) && next != 0.0);
+        let same_side = partials
+            .last()
+            .is_some_and(|&next| (low < 0.0) == (next < 0.0) && next != 0.0);
         if low != 0.0 && same_side {
             let doubled = low * 2.0;
             let rounded = high + doubled;

@@ -14,6 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::read::{LineError, Lines, StoredLine};
+pub(crate) use self::regrade::answer;
 pub use self::regrade::{Standard, collapse_repeats, regrade};
 pub use self::write::{WideWriter, write_result};
 

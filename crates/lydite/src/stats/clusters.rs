@@ -176,7 +176,8 @@ impl Clusters {
         }
     }
 
-    fn drop_all(&mut self) {
+    /// Drops everything, as at the limit.
+    pub fn drop_all(&mut self) {
         self.singles = HashTable::new();
         self.groups = HashTable::new();
         self.dropped = true;

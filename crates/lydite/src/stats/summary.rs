@@ -321,8 +321,12 @@ pub fn collapse(repeats: &[Answer]) -> Collapsed {
         match repeat.checked() {
             Answer::Judged { score, verdict } => {
                 judged += 1;
-                score.into_iter().for_each(|score| scores.push(score));
-                verdict.into_iter().for_each(|verdict| votes.add(verdict));
+                if let Some(score) = score {
+                    scores.push(score);
+                }
+                if let Some(verdict) = verdict {
+                    votes.add(verdict);
+                }
             }
             Answer::Errored => errored += 1,
             Answer::Skipped => {}
@@ -451,6 +455,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::stats::IdTable;
 
     const PASS: Answer = judged(None, Verdict::Pass);
     const FAIL: Answer = judged(None, Verdict::Fail);
@@ -610,13 +615,23 @@ mod tests {
             (3, 0.0),
             (4, 1.0),
         ];
+        let mut ids = IdTable::new();
         for (key, score) in trials {
-            let verdict = if score > 0.5 {
-                Verdict::Pass
-            } else {
-                Verdict::Fail
+            let case = Case {
+                repeated: ids.seen(key) > 0,
+                ..case(key)
             };
-            stats.push(case(key), judged(Some(score), verdict));
+            stats.push(
+                case,
+                judged(
+                    Some(score),
+                    if score > 0.5 {
+                        Verdict::Pass
+                    } else {
+                        Verdict::Fail
+                    },
+                ),
+            );
         }
         let summary = stats.finish(Confidence::default());
         let mean = summary.mean.unwrap();
@@ -750,7 +765,7 @@ mod tests {
         }
     }
 
-    fn answers() -> impl Strategy<Value = Vec<(u64, Answer)>> {
+    fn answers() -> impl Strategy<Value = Vec<(Case, Answer)>> {
         let verdict = prop::option::of(prop::sample::select(VERDICTS.to_vec()));
         let score = prop::option::of(prop_oneof![
             Just(0.0),
@@ -763,20 +778,35 @@ mod tests {
             1 => Just(Answer::Skipped),
             1 => Just(Answer::Errored),
         ];
-        prop::collection::vec((0_u64..30, answer), 0..40)
+        prop::collection::vec((0_u64..30, answer), 0..40).prop_map(|answers| {
+            let mut ids = IdTable::new();
+            let mut of_run = |key| Case {
+                repeated: ids.seen(key) > 0,
+                ..case(key)
+            };
+            answers
+                .into_iter()
+                .map(|(key, answer)| (of_run(key), answer))
+                .collect()
+        })
     }
 
-    fn folded(answers: &[(u64, Answer)]) -> CheckStats {
+    fn folded(answers: &[(Case, Answer)]) -> CheckStats {
         let mut stats = CheckStats::default();
-        answers
-            .iter()
-            .for_each(|&(key, answer)| stats.push(case(key), answer));
+        for &(case, answer) in answers {
+            stats.push(case, answer);
+        }
         stats
     }
 
     /// Of one case each.
     fn of(answers: &[Answer]) -> CheckStats {
-        folded(&(0..).zip(answers.iter().copied()).collect::<Vec<_>>())
+        folded(
+            &(0..)
+                .map(case)
+                .zip(answers.iter().copied())
+                .collect::<Vec<_>>(),
+        )
     }
 
     fn case(key: u64) -> Case {

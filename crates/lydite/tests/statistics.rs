@@ -197,6 +197,8 @@ fn numbers(list: &Value) -> Vec<f64> {
 
 fn moments(values: &[f64]) -> Moments {
     let mut moments = Moments::new();
-    values.iter().for_each(|&value| moments.push(value));
+    for &value in values {
+        moments.push(value);
+    }
     moments
 }

@@ -542,7 +542,9 @@ mod tests {
 
     fn of(values: &[f64]) -> Quantiles {
         let mut quantiles = Quantiles::new();
-        values.iter().for_each(|&value| quantiles.push(value));
+        for &value in values {
+            quantiles.push(value);
+        }
         quantiles
     }
 

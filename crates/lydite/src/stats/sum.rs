@@ -519,13 +519,17 @@ mod tests {
 
     fn sum_of(terms: &[f64]) -> ExactSum {
         let mut sum = ExactSum::new();
-        terms.iter().for_each(|&term| sum.add(term));
+        for &term in terms {
+            sum.add(term);
+        }
         sum
     }
 
     fn moments_of(values: &[f64]) -> Moments {
         let mut moments = Moments::new();
-        values.iter().for_each(|&value| moments.push(value));
+        for &value in values {
+            moments.push(value);
+        }
         moments
     }
 

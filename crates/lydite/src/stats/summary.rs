@@ -462,51 +462,68 @@ mod tests {
     const PARTIAL: Answer = judged(None, Verdict::Partial);
     const INCONCLUSIVE: Answer = judged(None, Verdict::Inconclusive);
 
-    /// Cases of other tools' bugs: what to count when judging fails.
+    /// Cases from other tools' bugs: what to count when judging fails.
     #[test]
     fn a_failure_to_judge_moves_no_figure_but_coverage() {
-        let nan = measured(f64::NAN);
-        let cases: &[(&str, &[Answer], f64, u64, u64, f64)] = &[
+        struct Case<'a> {
+            id: &'a str,
+            /// NaN where judging failed.
+            scores: &'a [f64],
+            mean: f64,
+            scored: u64,
+            coverage: f64,
+        }
+        const NAN: f64 = f64::NAN;
+        let cases = [
             // ragas 3028: the mean rises as more rows fail.
-            ("py-039", &[measured(1.0), nan, nan], 1.0, 1, 2, 1.0 / 3.0),
+            Case {
+                id: "py-039",
+                scores: &[1.0, NAN, NAN],
+                mean: 1.0,
+                scored: 1,
+                coverage: 1.0 / 3.0,
+            },
             // deepeval 3234: one NaN makes the whole mean NaN.
-            (
-                "py-040",
-                &[0.9, 0.8, f64::NAN, 0.8, 0.85].map(measured),
-                0.8375,
-                4,
-                1,
-                0.8,
-            ),
+            Case {
+                id: "py-040",
+                scores: &[0.9, 0.8, NAN, 0.8, 0.85],
+                mean: 0.8375,
+                scored: 4,
+                coverage: 0.8,
+            },
             // trulens 2698: a partial measurement above a complete one.
-            (
-                "py-041",
-                &[0.6, 0.7, 0.8, 0.9, 1.0].map(measured),
-                0.8,
-                5,
-                5,
-                0.5,
-            ),
+            Case {
+                id: "py-041",
+                scores: &[NAN, NAN, NAN, NAN, NAN, 0.6, 0.7, 0.8, 0.9, 1.0],
+                mean: 0.8,
+                scored: 5,
+                coverage: 0.5,
+            },
         ];
-        for &(id, answers, mean, scored, errored, coverage) in cases {
-            let mut stats = of(answers);
-            for _ in stats.counts.errored..errored {
-                stats.push(case(999), Answer::Errored);
-            }
-            let summary = stats.finish(Confidence::default());
+        for Case {
+            id,
+            scores,
+            mean,
+            scored,
+            coverage,
+        } in cases
+        {
+            let answers: Vec<Answer> = scores.iter().copied().map(measured).collect();
+            let summary = of(&answers).finish(Confidence::default());
+            let n = scores.len() as u64;
             assert!((summary.mean.unwrap().value - mean).abs() < 1e-15, "{id}");
             assert_eq!(
                 (summary.n, summary.scored, summary.errored),
-                (scored + errored, scored, errored),
+                (n, scored, n - scored),
                 "{id}"
             );
             assert_eq!((summary.measured, summary.failed), (scored, 0), "{id}");
-            assert_eq!(summary.coverage, Some(coverage), "{id}");
             assert_eq!(
-                (summary.pass_rate, &summary.warnings[..]),
-                (None, &[Warning::Incomplete][..]),
+                (summary.coverage, summary.pass_rate),
+                (Some(coverage), None),
                 "{id}"
             );
+            assert_eq!(summary.warnings, [Warning::Incomplete], "{id}");
         }
     }
 

@@ -1,1 +1,67 @@
-fn main() {}
+//! The developer's tool of Lydite: `cargo xtask COMMAND`, one command a file.
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a command-line tool talks to its terminal"
+)]
+
+mod agree;
+mod bench;
+mod fuzz;
+mod generate;
+mod measure;
+mod test;
+mod tidy;
+mod workspace;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+#[derive(Debug, Parser)]
+#[command(
+    name = "cargo xtask",
+    bin_name = "cargo xtask",
+    about = "Tests, generated files, tidiness, measuring and fuzzing"
+)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run everything that a change has to pass, in CI's order
+    Test,
+    /// Check what the compiler does not: arrows between crates, committed files, host names, long files
+    Tidy,
+    /// Write the schemas and pages that come from the list of evaluators
+    Generate(generate::Options),
+    /// Measure CPU, memory and results beside an expert's Python script
+    Bench(bench::Options),
+    /// Compare the binary with an outside test suite
+    Agree(agree::Options),
+    /// Fuzz the parsers
+    Fuzz(fuzz::Options),
+    /// Run a program and print what it took, as JSON (used by `bench`)
+    #[command(hide = true)]
+    Measure(measure::Options),
+}
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().command {
+        Command::Test => test::run(),
+        Command::Tidy => tidy::run(),
+        Command::Generate(options) => generate::run(&options),
+        Command::Bench(options) => bench::run(&options),
+        Command::Agree(options) => agree::run(&options),
+        Command::Fuzz(options) => fuzz::run(&options),
+        Command::Measure(options) => measure::run(&options),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -3,7 +3,7 @@
 //! An evaluator's parameter struct *is* the evaluator. It compiles once into a [`Scorer`]; what
 //! then runs for each record allocates nothing that it can avoid.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
@@ -15,6 +15,7 @@ use crate::node::{Node, Problem, check_against_schema};
 use crate::outcome::{Cell, Code, Explanation};
 use crate::record::{Field, FieldSet, Row};
 use crate::text::distance::DistanceScratch;
+use crate::text::regex::{Anchor, Flags, Pattern, PatternError};
 
 /// What is known of an evaluator before any parameter is given.
 #[derive(Debug)]
@@ -145,6 +146,23 @@ pub struct Scratch {
     pub a: String,
     pub b: String,
     pub distance: DistanceScratch,
+    pub patterns: PatternCache,
+}
+
+/// Patterns that records brought, compiled once each; bounded.
+#[derive(Debug, Default)]
+pub struct PatternCache(HashMap<(String, Flags, Anchor), Result<Pattern, PatternError>>);
+
+impl PatternCache {
+    const MOST: usize = 1024;
+
+    pub fn get(&mut self, source: &str, flags: Flags, anchor: Anchor) -> Result<&Pattern, &PatternError> {
+        if self.0.len() >= Self::MOST {
+            self.0.clear();
+        }
+        let key = (source.to_owned(), flags, anchor);
+        self.0.entry(key).or_insert_with(|| Pattern::new(source, flags, anchor)).as_ref()
+    }
 }
 
 /// What is wrong with a check's parameters: every error, each with its place.

@@ -11,5 +11,6 @@ pub mod node;
 pub mod outcome;
 pub mod path;
 pub mod record;
+pub mod results;
 pub mod stats;
 pub mod text;

@@ -1,0 +1,118 @@
+//! `equals`: see [`Equals`].
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::options::first_difference;
+use crate::evaluator::{Direction, Evaluator, Example, Info, ParamErrors, Prepare, Pure, Scorer, Scratch};
+use crate::json::{self, Json};
+use crate::outcome::{Cell, Code, Evidence, Explanation};
+use crate::record::{Content, Field, FieldSet, Row};
+
+/// The output equals a value, as text or as JSON.
+///
+/// ## When to use it
+/// One value is right and you don't want to think of its type: `value: 1.1` accepts `1.10`, an object accepts
+/// its keys in any order. For text with lenient case and punctuation take `golden_response`.
+///
+/// ## How it is scored
+/// A text expectation passes where the output is that text, or where both are JSON and equal as JSON. Any other
+/// expectation is compared as JSON (see `json_equality`); an output that is not JSON fails. 1 and pass, or 0 and
+/// fail with the first difference.
+///
+/// ## Limits
+/// White space counts in texts. A list is one value, not a list of alternatives.
+///
+/// ## References
+/// RFC 8259; numbers are compared by value and exactly, so 1 equals 1.0 and 9007199254740993 does not equal
+/// 9007199254740992.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Equals {}
+
+impl Evaluator for Equals {
+    const INFO: Info = Info {
+        id: "equals",
+        aliases: &[],
+        reads: FieldSet::of(&[Field::Output, Field::Reference]),
+        needs: FieldSet::of(&[Field::Output, Field::Reference]),
+        principal: Some("value"),
+        reference_alias: Some("value"),
+        direction: Direction::Higher,
+        range: (Some(0.0), Some(1.0)),
+        natural_verdict: true,
+        version: 1,
+        warnings: &[],
+        examples: &[
+            Example {
+                title: "the order of keys does not count",
+                params: "value: {a: 1, b: 2}",
+                record: r#"{"output": "{\"b\": 2, \"a\": 1.0}"}"#,
+                expect: r#"{"verdict": "pass", "score": 1}"#,
+            },
+            Example {
+                title: "text that is not JSON cannot equal an object",
+                params: "value: {foo: bar}",
+                record: r#"{"output": "hello world"}"#,
+                expect: r#"{"verdict": "fail", "score": 0}"#,
+            },
+            Example {
+                title: "a missing output is an error",
+                params: "value: yes",
+                record: r#"{"query": "Is it?"}"#,
+                expect: r#"{"verdict": "inconclusive", "error": "missing_field"}"#,
+            },
+        ],
+    };
+
+    fn prepare(self, _: &Prepare<'_>) -> Result<Scorer, ParamErrors> {
+        Ok(Scorer::pure(self))
+    }
+}
+
+fn sides<'r>(row: &Row<'r>) -> Result<(Content<'r>, Content<'r>), Cell> {
+    let output = row.output().ok_or(Cell::Errored(Code::MissingField(Field::Output)))?;
+    let expected = row.reference().ok_or(Cell::Errored(Code::MissingField(Field::Reference)))?;
+    Ok((expected, output))
+}
+
+/// Both as JSON, where both are.
+fn both_json<'r>(expected: Content<'r>, output: Content<'r>) -> Option<(Json<'r>, Json<'r>)> {
+    Some((json::parse(expected.json_source()).ok()?, json::parse(output.json_source()).ok()?))
+}
+
+fn same_text(expected: Content<'_>, output: Content<'_>) -> bool {
+    match (expected, output.text()) {
+        (Content::Text(expected), Some(output)) => expected == output,
+        (Content::Json { text: Some(expected), .. }, Some(output)) => expected == output && !expected.is_empty(),
+        _ => false,
+    }
+}
+
+impl Pure for Equals {
+    fn score(&self, row: &Row<'_>, _: &mut Scratch) -> Cell {
+        let (expected, output) = match sides(row) {
+            Ok(sides) => sides,
+            Err(cell) => return cell,
+        };
+        if same_text(expected, output) {
+            return Cell::binary(true);
+        }
+        Cell::binary(both_json(expected, output).is_some_and(|(expected, output)| json::equal(&expected, &output, true)))
+    }
+
+    fn explain(&self, row: &Row<'_>, cell: Cell, _: &mut Scratch) -> Explanation {
+        let (Some(score), Ok((expected, output))) = (cell.score(), sides(row)) else { return Explanation::default() };
+        if score > 0.0 {
+            return Explanation::reason("equals the expected value");
+        }
+        let Some((tree, actual)) = both_json(expected, output) else {
+            return match (expected, output.text()) {
+                (Content::Text(expected), Some(output)) => Explanation::reason(first_difference(expected, output)),
+                _ => Explanation::reason("the output is not JSON, so it can't equal the expected value")
+                    .with(Evidence::new("path").set("path", "").set("expected", expected.json_source())),
+            };
+        };
+        super::json_equality::differences(&json::diff(&tree, &actual, true, 5))
+    }
+}

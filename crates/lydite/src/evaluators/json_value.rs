@@ -1,0 +1,51 @@
+//! How JSON evaluators read an output and a reference.
+
+use crate::json::{self, Json, JsonError, JsonErrorKind};
+use crate::outcome::{Cell, Code};
+use crate::record::{Content, Field, Row};
+
+/// An output as JSON, or why it is none.
+pub(super) enum OutputJson<'r> {
+    Json(Json<'r>),
+    /// The answer is not JSON: it scores 0 (a distance: 1) and fails.
+    Not(JsonError),
+    /// It can't be judged.
+    Cell(Cell),
+}
+
+/// Parses a text output; a JSON output is taken as it stands.
+pub(super) fn output_json<'r>(row: &Row<'r>) -> OutputJson<'r> {
+    let Some(output) = row.output() else {
+        return OutputJson::Cell(Cell::Errored(Code::MissingField(Field::Output)));
+    };
+    match json::parse(output.json_source()) {
+        Ok(tree) => OutputJson::Json(tree),
+        Err(error) if error.kind == JsonErrorKind::TooDeep => OutputJson::Cell(Cell::Errored(Code::JsonTooDeep(Field::Output))),
+        Err(error) => OutputJson::Not(error),
+    }
+}
+
+/// The reference as JSON; one that is none is an input error.
+pub(super) fn reference_json<'r>(row: &Row<'r>) -> Result<Json<'r>, Cell> {
+    let reference = row.reference().ok_or(Cell::Errored(Code::MissingField(Field::Reference)))?;
+    parse_reference(reference).map_err(|error| Cell::Errored(reference_code(&error)))
+}
+
+pub(super) fn parse_reference(reference: Content<'_>) -> Result<Json<'_>, JsonError> {
+    json::parse(reference.json_source())
+}
+
+fn reference_code(error: &JsonError) -> Code {
+    if error.kind == JsonErrorKind::TooDeep { Code::JsonTooDeep(Field::Reference) } else { Code::NotJson(Field::Reference) }
+}
+
+/// What an errored JSON cell has to say.
+pub(super) fn explain_error(row: &Row<'_>, cell: Cell) -> Option<String> {
+    match cell {
+        Cell::Errored(Code::NotJson(Field::Reference)) => {
+            let error = parse_reference(row.reference()?).err()?;
+            Some(format!("the reference is not JSON: {error}"))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,52 @@
+//! The evaluators, one a file, and the one list of them.
+//!
+//! To add one: copy the nearest file, edit it top to bottom, add its line to [`ALL`], write cases
+//! in `tests/cases/<id>.jsonl`, run `cargo xtask generate`.
+
+pub mod contains;
+pub mod contains_all;
+pub mod contains_any;
+pub mod context_contains_phrase;
+pub mod ends_with;
+pub mod equals;
+pub mod exact_match;
+pub mod golden_response;
+pub mod json_diff;
+pub mod json_edit_distance;
+pub mod json_equality;
+pub mod json_schema;
+pub mod json_schema_validation;
+pub mod json_validity;
+pub mod pairwise_string_distance;
+pub mod regex;
+pub mod regex_match;
+pub mod starts_with;
+pub mod string_distance;
+
+mod json_value;
+mod options;
+
+use crate::evaluator::Entry;
+
+/// All evaluators that Lydite ships. Lists, schemas, docs and tests are derived from it.
+pub static ALL: &[fn() -> Entry] = &[
+    Entry::of::<contains::Contains>,
+    Entry::of::<contains_all::ContainsAll>,
+    Entry::of::<contains_any::ContainsAny>,
+    Entry::of::<context_contains_phrase::ContextContainsPhrase>,
+    Entry::of::<ends_with::EndsWith>,
+    Entry::of::<equals::Equals>,
+    Entry::of::<exact_match::ExactMatch>,
+    Entry::of::<golden_response::GoldenResponse>,
+    Entry::of::<json_diff::JsonDiff>,
+    Entry::of::<json_edit_distance::JsonEditDistance>,
+    Entry::of::<json_equality::JsonEquality>,
+    Entry::of::<json_schema::JsonSchemaOfReference>,
+    Entry::of::<json_schema_validation::JsonSchemaValidation>,
+    Entry::of::<json_validity::JsonValidity>,
+    Entry::of::<pairwise_string_distance::PairwiseStringDistance>,
+    Entry::of::<regex::Regex>,
+    Entry::of::<regex_match::RegexMatch>,
+    Entry::of::<starts_with::StartsWith>,
+    Entry::of::<string_distance::StringDistance>,
+];

@@ -1,0 +1,90 @@
+//! Options and words that several evaluators share.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::evaluator::ParamErrors;
+use crate::text::find::Finder;
+use crate::text::normalize::{Normalization, Normalizer};
+
+/// How strictly one dimension of two texts is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Strictness {
+    /// Differences in it do not count.
+    Agnostic,
+    /// It is compared as it stands.
+    Full,
+}
+
+impl Strictness {
+    pub const fn is_agnostic(self) -> bool {
+        matches!(self, Self::Agnostic)
+    }
+}
+
+pub fn agnostic() -> Strictness {
+    Strictness::Agnostic
+}
+
+pub fn full() -> Strictness {
+    Strictness::Full
+}
+
+pub fn yes() -> bool {
+    true
+}
+
+pub fn normalization(capitalization: Strictness, punctuation: Strictness, whitespace: Strictness) -> Normalization {
+    Normalization {
+        fold_case: capitalization.is_agnostic(),
+        drop_punctuation: punctuation.is_agnostic(),
+        drop_whitespace: whitespace.is_agnostic(),
+    }
+}
+
+/// A search for a phrase of the parameter at `path`; an empty one would be found everywhere.
+pub fn phrase_finder(phrase: &str, case_sensitive: bool, path: &str) -> Result<Finder, ParamErrors> {
+    if phrase.is_empty() {
+        return Err(empty_phrase(path));
+    }
+    if case_sensitive {
+        return Ok(Finder::exact(phrase));
+    }
+    Ok(Finder::normalized(phrase, Normalizer::new(Normalization { fold_case: true, ..Normalization::default() })))
+}
+
+/// One search a phrase; the list and its phrases must not be empty.
+pub fn phrase_finders(phrases: &[String], case_sensitive: bool) -> Result<Vec<Finder>, ParamErrors> {
+    if phrases.is_empty() {
+        return Err(ParamErrors::with_help("/phrases", "the list of phrases is empty", "name at least one phrase"));
+    }
+    phrases
+        .iter()
+        .enumerate()
+        .map(|(index, phrase)| phrase_finder(phrase, case_sensitive, &format!("/phrases/{index}")))
+        .collect()
+}
+
+pub fn empty_phrase(path: &str) -> ParamErrors {
+    ParamErrors::with_help(path, "the phrase is empty, and an empty phrase is in every text", "write the text to look for")
+}
+
+/// A text as it is quoted in a reason: whole if short, else its beginning.
+pub fn quote(text: &str) -> String {
+    const LONGEST: usize = 80;
+    match text.char_indices().nth(LONGEST) {
+        Some((cut, _)) => format!("{:?}…", text.get(..cut).unwrap_or_default()),
+        None => format!("{text:?}"),
+    }
+}
+
+/// Where two texts first differ, quoted, for a reason.
+pub fn first_difference(expected: &str, actual: &str) -> String {
+    let same = expected.chars().zip(actual.chars()).take_while(|(a, b)| a == b).count();
+    if same < 40 {
+        return format!("expected {}, found {}", quote(expected), quote(actual));
+    }
+    let from = |text: &str| quote(&text.chars().skip(same.saturating_sub(10)).collect::<String>());
+    format!("differs from character {same}: expected …{}, found …{}", from(expected), from(actual))
+}

@@ -1,0 +1,148 @@
+//! `regex_match`: see [`RegexMatch`].
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::options::quote;
+use crate::evaluator::{Direction, Evaluator, Example, Info, ParamErrors, Prepare, Pure, Scorer, Scratch, text_of};
+use crate::outcome::{Cell, Code, Explanation};
+use crate::record::{Field, FieldSet, Row};
+use crate::text::regex::{Anchor, FlagSpec, Flags, Pattern};
+
+/// The output matches, from its start, the regular expression that the reference gives.
+///
+/// ## When to use it
+/// LangChain suites whose records bring a pattern each. With one pattern for all records take `regex`.
+///
+/// ## How it is scored
+/// 1 and pass where the pattern matches at the start of the output (as Python's `re.match`; `.` excludes the
+/// line break), else 0 and fail. Of several references it is enough that one matches.
+///
+/// ## Limits
+/// A reference that is no regular expression is an error of that record (`invalid_field`), one given as the
+/// parameter `reference` an error of the suite. Compiled patterns are kept for the records to come.
+///
+/// ## References
+/// LangChain, RegexMatchStringEvaluator.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RegexMatch {
+    /// How the pattern is read: IGNORECASE, MULTILINE, DOTALL, or Python's integer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    flags: Option<FlagSpec>,
+    /// The regular expression, in place of the record's reference.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reference: Option<String>,
+}
+
+impl Evaluator for RegexMatch {
+    const INFO: Info = Info {
+        id: "regex_match",
+        aliases: &[],
+        reads: FieldSet::of(&[Field::Output, Field::Reference]),
+        needs: FieldSet::of(&[Field::Output, Field::Reference]),
+        principal: Some("reference"),
+        reference_alias: None,
+        direction: Direction::Higher,
+        range: (Some(0.0), Some(1.0)),
+        natural_verdict: true,
+        version: 1,
+        warnings: &[],
+        examples: &[
+            Example {
+                title: "anchored at the start only",
+                params: "{}",
+                record: r#"{"output": "abc", "reference": "a"}"#,
+                expect: r#"{"verdict": "pass", "score": 1}"#,
+            },
+            Example {
+                title: "not found further on",
+                params: "{}",
+                record: r#"{"output": "abc", "reference": "b"}"#,
+                expect: r#"{"verdict": "fail", "score": 0}"#,
+            },
+            Example {
+                title: "a record's bad pattern is an error, not a fail",
+                params: "{}",
+                record: r#"{"output": "abc", "reference": "(a"}"#,
+                expect: r#"{"verdict": "inconclusive", "error": "invalid_field"}"#,
+            },
+        ],
+    };
+
+    fn needs(&self) -> FieldSet {
+        if self.reference.is_some() { FieldSet::of(&[Field::Output]) } else { Self::INFO.needs }
+    }
+
+    fn prepare(self, _: &Prepare<'_>) -> Result<Scorer, ParamErrors> {
+        let flags = match &self.flags {
+            Some(spec) => spec.flags().map_err(|error| ParamErrors::one("/flags", error.to_string()))?,
+            None => Flags::default(),
+        };
+        let own = match &self.reference {
+            Some(source) => {
+                Some(compile(source, flags).map_err(|error| ParamErrors::one("/reference", error))?)
+            }
+            None => None,
+        };
+        Ok(Scorer::pure(Match { flags, own, source: self.reference }))
+    }
+}
+
+fn compile(source: &str, flags: Flags) -> Result<Pattern, String> {
+    Pattern::new(source, flags, Anchor::Start).map_err(|error| error.to_string())
+}
+
+struct Match {
+    flags: Flags,
+    own: Option<Pattern>,
+    source: Option<String>,
+}
+
+impl Match {
+    /// Whether one of the patterns matches, or the code and cause of the first that can't tell.
+    fn matches(&self, row: &Row<'_>, output: &str, scratch: &mut Scratch) -> Result<bool, (Code, String)> {
+        if let Some(own) = &self.own {
+            return own.is_match(output).map_err(|error| (Code::PatternLimit, error.to_string()));
+        }
+        if row.references().is_empty() {
+            let code = if row.reference().is_some() { Code::NotText } else { Code::MissingField };
+            let code = code(Field::Reference);
+            return Err((code, code.message().into_owned()));
+        }
+        let mut matched = false;
+        for reference in row.references() {
+            let pattern = scratch
+                .patterns
+                .get(reference, self.flags, Anchor::Start)
+                .map_err(|error| (Code::InvalidField(Field::Reference), error.to_string()))?;
+            matched |= pattern.is_match(output).map_err(|error| (Code::PatternLimit, error.to_string()))?;
+        }
+        Ok(matched)
+    }
+}
+
+impl Pure for Match {
+    fn score(&self, row: &Row<'_>, scratch: &mut Scratch) -> Cell {
+        match text_of(row, Field::Output) {
+            Ok(output) => match self.matches(row, output, scratch) {
+                Ok(matched) => Cell::binary(matched),
+                Err((code, _)) => Cell::Errored(code),
+            },
+            Err(cell) => cell,
+        }
+    }
+
+    fn explain(&self, row: &Row<'_>, _: Cell, scratch: &mut Scratch) -> Explanation {
+        let Ok(output) = text_of(row, Field::Output) else { return Explanation::default() };
+        let patterns = match &self.source {
+            Some(source) => format!("`{source}`"),
+            None => row.references().iter().map(|source| format!("`{source}`")).collect::<Vec<_>>().join(" or "),
+        };
+        match self.matches(row, output, scratch) {
+            Ok(true) => Explanation::reason(format!("{patterns} matches at the start")),
+            Ok(false) => Explanation::reason(format!("{patterns} does not match at the start of {}", quote(output))),
+            Err((_, message)) => Explanation::reason(message),
+        }
+    }
+}

@@ -1,1 +1,0 @@
-//! JSON as a borrowed tree whose numbers keep their source text.

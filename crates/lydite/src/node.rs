@@ -1,1 +1,0 @@
-//! A suite as a tree of nodes that know where they stand in the file.

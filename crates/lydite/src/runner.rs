@@ -1,0 +1,586 @@
+//! The walk of a run: blocks of records → rows → ids, selection → cells → rendered lines and a fold.
+//!
+//! Threads share one reader. Each takes a block and parses it; then the blocks pass a turnstile in
+//! their order, where ids, trials, samples, limits and shards are settled by what came before;
+//! then they are judged and rendered side by side; and they leave in order again, so that lines
+//! stand in the records' order whatever the number of threads. A window bounds how far blocks run
+//! ahead. With one thread nothing waits.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use bumpalo::Bump;
+
+use crate::check::{Bench, Check, Condition, Judged};
+use crate::decode::{Decoder, Mapping, RecordError};
+use crate::evaluator::Registry;
+use crate::fold::{BadRecord, Fold};
+use crate::format::input::{Block, BlockReader, InputError, Position, RecordText};
+use crate::format::Renderer;
+use crate::identity;
+use crate::outcome::Verdict;
+use crate::record::{Field, Slots};
+use crate::results::{CellView, RecordHead};
+use crate::stats::ids::IdTable;
+use crate::suite::own::OwnChecks;
+
+/// Which of the records that passed `where` are judged: sample, then limit, then shard.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Selection {
+    /// The seed, and the greatest rank that is still in the sample.
+    pub sample: Option<(u64, u64)>,
+    pub limit: Option<u64>,
+    /// `k` of `n`, 1-based.
+    pub shard: Option<(u32, u32)>,
+}
+
+/// Everything that stays the same through a run.
+pub struct Plan<'a> {
+    pub checks: &'a [Check],
+    pub registry: &'a Registry,
+    pub mapping: &'a Mapping,
+    /// The mapping that computes ids, for records that bring none.
+    pub identity: &'a Mapping,
+    pub condition: Option<&'a Condition>,
+    pub selection: Selection,
+    pub renderers: &'a [Arc<dyn Renderer>],
+    /// An empty fold that knows the checks and the options.
+    pub fold: &'a Fold,
+    /// Non-passing cells that the fold keeps with their reasons.
+    pub samples: usize,
+    pub threads: usize,
+    /// Ends at the first bad record.
+    pub strict: bool,
+    /// Blocks that an interrupted run has written already: read and numbered again, not judged.
+    pub resume_after: u64,
+    pub stop: &'a AtomicBool,
+    pub progress: &'a Progress,
+}
+
+impl std::fmt::Debug for Plan<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Plan").field("threads", &self.threads).field("selection", &self.selection).finish_non_exhaustive()
+    }
+}
+
+/// How far a run has come, for a progress bar.
+#[derive(Debug, Default)]
+pub struct Progress {
+    pub records: AtomicU64,
+    pub bytes: AtomicU64,
+    pub errors: AtomicU64,
+}
+
+/// One block's results, in order.
+#[derive(Debug)]
+pub struct BlockOutput {
+    /// Rendered lines, one buffer a renderer.
+    pub rendered: Vec<Vec<u8>>,
+    pub fold: Fold,
+    pub bad: Vec<BadRecord>,
+    pub position: Position,
+    pub number: u64,
+    /// Written by the interrupted run already.
+    pub replayed: bool,
+    /// Computed ids that other cases had before.
+    pub repeated_ids: u64,
+}
+
+/// Takes the blocks of a run, in order.
+pub trait Sink: Send {
+    fn block(&mut self, output: BlockOutput) -> std::io::Result<()>;
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, Default)]
+pub struct RunEnd {
+    pub interrupted: bool,
+    pub unknown_keys: BTreeSet<String>,
+    /// The first bad record of a strict run.
+    pub refused: Option<BadRecord>,
+    /// Whether the input's end was seen.
+    pub complete: bool,
+}
+
+/// Why a run could not go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    #[error(transparent)]
+    Input(#[from] InputError),
+    #[error("can't write the results: {0}")]
+    Output(#[from] std::io::Error),
+}
+
+/// Runs a plan over a reader's blocks.
+pub fn run(plan: &Plan<'_>, reader: Box<dyn BlockReader>, sink: &mut dyn Sink) -> Result<RunEnd, RunError> {
+    let shared = Shared {
+        reader: Mutex::new(Intake { reader, taken: 0, done: false }),
+        state: Mutex::new(State::new(sink)),
+        turn: Condvar::new(),
+        full: (0..plan.checks.len()).map(|_| AtomicBool::new(plan.samples == 0)).collect(),
+    };
+    if plan.threads <= 1 {
+        worker(plan, &shared);
+    } else {
+        std::thread::scope(|scope| {
+            for _ in 0..plan.threads {
+                scope.spawn(|| worker(plan, &shared));
+            }
+        });
+    }
+    let state = shared.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if let Some(error) = state.error {
+        return Err(error);
+    }
+    let stopped = plan.stop.load(Ordering::Relaxed);
+    Ok(RunEnd {
+        interrupted: stopped && !state.complete,
+        unknown_keys: state.unknown,
+        refused: state.refused,
+        complete: state.complete,
+    })
+}
+
+/// Walks the data once without judging, to find the greatest sample rank that is still among the
+/// first `n`. Ties are kept, so equal ranks can't make the sample smaller.
+pub fn sample_limit(plan: &Plan<'_>, reader: Box<dyn BlockReader>, n: u64, seed: u64) -> Result<u64, RunError> {
+    let mut ranks = std::collections::BinaryHeap::new();
+    let mut ids = IdTable::new();
+    let mut reader = reader;
+    let mut block = Block::default();
+    let mut arena = Bump::new();
+    let mut decoder = Decoder::new(plan.mapping);
+    while reader.next_block(&mut block)? {
+        arena.reset();
+        for row in rows(plan, &block, &mut decoder, &arena) {
+            let Row::Read(mut row) = row else { continue };
+            if settle_id(&mut row, &mut ids, &arena).is_err() || !row.selected {
+                continue;
+            }
+            ranks.push(identity::sample_rank(seed, row.head.id, row.head.trial));
+            if ranks.len() as u64 > n {
+                ranks.pop();
+            }
+        }
+    }
+    Ok(ranks.peek().copied().unwrap_or(0))
+}
+
+struct Shared<'s> {
+    reader: Mutex<Intake>,
+    state: Mutex<State<'s>>,
+    turn: Condvar,
+    /// Checks whose samples are complete: no more reasons are needed for them.
+    full: Vec<AtomicBool>,
+}
+
+struct Intake {
+    reader: Box<dyn BlockReader>,
+    taken: u64,
+    done: bool,
+}
+
+struct State<'s> {
+    ids: IdTable,
+    /// Records that passed `where` and the sample.
+    counted: u64,
+    admitted: u64,
+    emitted: u64,
+    waiting: BTreeMap<u64, BlockOutput>,
+    /// Samples that went out so far, a check.
+    sampled: Vec<usize>,
+    sink: &'s mut dyn Sink,
+    unknown: BTreeSet<String>,
+    refused: Option<BadRecord>,
+    error: Option<RunError>,
+    complete: bool,
+    ended: bool,
+}
+
+impl<'s> State<'s> {
+    fn new(sink: &'s mut dyn Sink) -> Self {
+        Self {
+            ids: IdTable::new(),
+            counted: 0,
+            admitted: 0,
+            emitted: 0,
+            waiting: BTreeMap::new(),
+            sampled: Vec::new(),
+            sink,
+            unknown: BTreeSet::new(),
+            refused: None,
+            error: None,
+            complete: false,
+            ended: false,
+        }
+    }
+}
+
+/// Blocks may run this far ahead of the one that is written next, a thread.
+const WINDOW: u64 = 4;
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Lets the other threads go where this one panics, so that the panic is seen and not a hang.
+struct Release<'a, 's>(&'a Shared<'s>);
+
+impl Drop for Release<'_, '_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            lock(&self.0.state).ended = true;
+            self.0.turn.notify_all();
+        }
+    }
+}
+
+fn worker(plan: &Plan<'_>, shared: &Shared<'_>) {
+    let _release = Release(shared);
+    let mut block = Block::default();
+    let mut arena = Bump::new();
+    let mut decoder = Decoder::new(plan.mapping);
+    let mut bench = Bench::default();
+    let mut own = OwnChecks::new();
+    while let Some(number) = take(plan, shared, &mut block) {
+        arena.reset();
+        let mut rows = rows(plan, &block, &mut decoder, &arena);
+        if !admit(plan, shared, number, &mut rows, &arena) {
+            break;
+        }
+        let replayed = number < plan.resume_after;
+        let output = judge(plan, shared, &block, number, &rows, replayed, &arena, &mut bench, &mut own);
+        emit(plan, shared, output);
+    }
+    let mut state = lock(&shared.state);
+    state.unknown.extend(decoder.unknown_keys().map(str::to_owned));
+}
+
+/// The next block's number, or `None` at the end.
+fn take(plan: &Plan<'_>, shared: &Shared<'_>, block: &mut Block) -> Option<u64> {
+    let window = WINDOW * plan.threads.max(1) as u64;
+    let mut intake = lock(&shared.reader);
+    if intake.done {
+        return None;
+    }
+    {
+        let mut state = lock(&shared.state);
+        while intake.taken >= state.emitted + window && !state.ended {
+            state = shared.turn.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        if state.ended || plan.stop.load(Ordering::Relaxed) {
+            intake.done = true;
+            return None;
+        }
+    }
+    match intake.reader.next_block(block) {
+        Ok(true) => {
+            let number = intake.taken;
+            intake.taken += 1;
+            Some(number)
+        }
+        Ok(false) => {
+            intake.done = true;
+            lock(&shared.state).complete = true;
+            None
+        }
+        Err(error) => {
+            intake.done = true;
+            fail(shared, error.into());
+            None
+        }
+    }
+}
+
+fn fail(shared: &Shared<'_>, error: RunError) {
+    let mut state = lock(&shared.state);
+    state.error.get_or_insert(error);
+    // Blocks that were taken before it still go out; nothing new is taken.
+    shared.turn.notify_all();
+}
+
+enum Row<'r> {
+    Read(ReadRow<'r>),
+    Bad(BadRecord),
+}
+
+struct ReadRow<'r> {
+    slots: Slots<'r>,
+    head: RecordHead<'r>,
+    /// The id was computed, so an equal one is another case and no trial.
+    computed: bool,
+    /// The record names its trial.
+    trial_given: bool,
+    selected: bool,
+    repeated: bool,
+}
+
+fn rows<'r>(plan: &Plan<'_>, block: &'r Block, decoder: &mut Decoder<'_>, arena: &'r Bump) -> Vec<Row<'r>> {
+    let mut identity = None;
+    block
+        .records()
+        .map(|record| match record {
+            RecordText::Good { text, line, column } => {
+                let place = Place { file: block.file(), line, column };
+                read(plan, text, place, decoder, &mut identity, arena).unwrap_or_else(Row::Bad)
+            }
+            RecordText::Bad(error) => Row::Bad(BadRecord::from(error)),
+        })
+        .collect()
+}
+
+#[derive(Clone, Copy)]
+struct Place {
+    file: u32,
+    line: u64,
+    column: u64,
+}
+
+fn read<'r, 'm>(
+    plan: &Plan<'m>,
+    text: &'r str,
+    place: Place,
+    decoder: &mut Decoder<'_>,
+    identity: &mut Option<Decoder<'m>>,
+    arena: &'r Bump,
+) -> Result<Row<'r>, BadRecord> {
+    let slots = decoder.decode(text, arena).map_err(|error| bad(place, &error))?;
+    let (id, computed) = match slots.id {
+        Some(id) => (id, false),
+        None => {
+            let decoder = identity.get_or_insert_with(|| Decoder::new(plan.identity));
+            let asked = decoder.decode(text, arena).map_err(|error| bad(place, &error))?;
+            (identity::computed_id(&asked).map_or("", |id| arena.alloc_str(&id)), true)
+        }
+    };
+    let selected = match plan.condition {
+        None => true,
+        Some(condition) => condition.holds(&slots, arena).map_err(|message| {
+            bad(place, &RecordError { line: 1, column: 1, field: None, message: format!("`where` {message}"), hint: None })
+        })?,
+    };
+    let head = RecordHead {
+        id,
+        model: slots.model,
+        trial: slots.trial.unwrap_or(1),
+        tags: slots.tags,
+        cluster: slots.cluster,
+        file: place.file,
+        line: place.line,
+    };
+    Ok(Row::Read(ReadRow { slots, head, computed, trial_given: slots.trial.is_some(), selected, repeated: false }))
+}
+
+fn bad(place: Place, error: &RecordError) -> BadRecord {
+    let column = if error.line == 1 { place.column + error.column - 1 } else { error.column };
+    BadRecord {
+        file: place.file,
+        line: place.line + error.line - 1,
+        column,
+        field: error.field.clone(),
+        message: error.message.clone(),
+        hint: error.hint.clone(),
+    }
+}
+
+/// The turnstile: ids, trials and selection, in the records' order. False ends the worker.
+fn admit<'r>(plan: &Plan<'_>, shared: &Shared<'_>, number: u64, rows: &mut [Row<'r>], arena: &'r Bump) -> bool {
+    let mut state = lock(&shared.state);
+    while state.admitted < number && !state.ended {
+        state = shared.turn.wait(state).unwrap_or_else(PoisonError::into_inner);
+    }
+    if state.ended {
+        return false;
+    }
+    for row in rows.iter_mut() {
+        let Row::Read(read) = row else { continue };
+        match settle_id(read, &mut state.ids, arena) {
+            Ok(()) => read.selected = read.selected && select(plan, &mut state.counted, &read.head),
+            Err(error) => *row = Row::Bad(error),
+        }
+    }
+    if plan.strict && let Some(Row::Bad(bad)) = rows.iter().find(|row| matches!(row, Row::Bad(_))) {
+        state.refused = Some(bad.clone());
+        state.ended = true;
+    }
+    state.admitted += 1;
+    shared.turn.notify_all();
+    !state.ended
+}
+
+/// Gives a record its number among those of its id.
+fn settle_id<'r>(row: &mut ReadRow<'r>, ids: &mut IdTable, arena: &'r Bump) -> Result<(), BadRecord> {
+    if row.computed && row.head.id.is_empty() {
+        row.head.id = bumpalo::format!(in arena, "#{}", ids.anonymous()).into_bump_str();
+        return Ok(());
+    }
+    let key = identity::answer_key(row.head.id, row.head.model);
+    if row.trial_given {
+        let key = key ^ u64::from(row.head.trial).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        if ids.seen(key) > 0 {
+            let message = format!("the id `{}` has a trial {} already", row.head.id, row.head.trial);
+            let error = RecordError {
+                line: 1,
+                column: 1,
+                field: Some("trial".into()),
+                message,
+                hint: Some("number the trials of a case, or leave `trial` out to have them numbered".into()),
+            };
+            return Err(bad(Place { file: row.head.file, line: row.head.line, column: 1 }, &error));
+        }
+        return Ok(());
+    }
+    let before = ids.seen(key);
+    if before > 0 && row.computed {
+        row.head.id = identity::numbered(row.head.id, before + 1, arena);
+        row.repeated = true;
+    } else {
+        row.head.trial = before + 1;
+    }
+    Ok(())
+}
+
+fn select(plan: &Plan<'_>, counted: &mut u64, head: &RecordHead<'_>) -> bool {
+    let Selection { sample, limit, shard } = plan.selection;
+    if sample.is_some_and(|(seed, greatest)| identity::sample_rank(seed, head.id, head.trial) > greatest) {
+        return false;
+    }
+    if limit.is_some_and(|limit| *counted >= limit) {
+        return false;
+    }
+    *counted += 1;
+    shard.is_none_or(|(k, n)| identity::case_key(head.id) % u64::from(n) == u64::from(k) - 1)
+}
+
+#[expect(clippy::too_many_arguments, reason = "the worker's own pieces")]
+fn judge<'r>(
+    plan: &Plan<'_>,
+    shared: &Shared<'_>,
+    block: &Block,
+    number: u64,
+    rows: &[Row<'r>],
+    replayed: bool,
+    arena: &'r Bump,
+    bench: &mut Bench,
+    own: &mut OwnChecks,
+) -> BlockOutput {
+    let mut output = BlockOutput {
+        rendered: plan.renderers.iter().map(|_| Vec::new()).collect(),
+        fold: plan.fold.clone(),
+        bad: Vec::new(),
+        position: block.end(),
+        number,
+        replayed,
+        repeated_ids: 0,
+    };
+    let explain_all = plan.renderers.iter().any(|renderer| renderer.needs_explanations());
+    let mut judged: Vec<Judged> = Vec::new();
+    for row in rows {
+        let row = match row {
+            Row::Read(row) => row,
+            Row::Bad(bad) => {
+                output.fold.bad_record(bad.clone());
+                output.bad.push(bad.clone());
+                continue;
+            }
+        };
+        output.fold.record_read();
+        output.repeated_ids += u64::from(row.repeated);
+        if !row.selected || replayed {
+            continue;
+        }
+        let own_checks = match row.slots.raw.get(Field::Evaluators as usize).copied().flatten() {
+            Some(value) => match own.of(value, plan.registry, plan.checks) {
+                Ok(checks) => checks,
+                Err(error) => {
+                    let bad = bad(
+                        Place { file: row.head.file, line: row.head.line, column: 1 },
+                        &RecordError { line: 1, column: 1, field: Some("evaluators".into()), message: error, hint: None },
+                    );
+                    output.fold.bad_record(bad.clone());
+                    output.bad.push(bad);
+                    continue;
+                }
+            },
+            None => Vec::new(),
+        };
+        judge_row(plan, shared, row, &own_checks, arena, bench, explain_all, &mut judged, &mut output);
+    }
+    output
+}
+
+#[expect(clippy::too_many_arguments, reason = "the worker's own pieces")]
+fn judge_row<'r>(
+    plan: &Plan<'_>,
+    shared: &Shared<'_>,
+    row: &ReadRow<'r>,
+    own: &[Arc<Check>],
+    arena: &'r Bump,
+    bench: &mut Bench,
+    explain_all: bool,
+    judged: &mut Vec<Judged>,
+    output: &mut BlockOutput,
+) {
+    judged.clear();
+    let mut worst: Option<Verdict> = None;
+    let checks = || plan.checks.iter().chain(own.iter().map(|check| &**check));
+    for (index, check) in checks().enumerate() {
+        let sampling = plan.samples > 0 && shared.full.get(index).is_none_or(|full| !full.load(Ordering::Relaxed));
+        let mut cell = check.judge(&row.slots, arena, bench, explain_all);
+        if sampling && !explain_all && !matches!(cell.verdict, Some(Verdict::Pass) | None) && cell.explanation.is_none() {
+            // Only cells that a report shows are judged again for their reason.
+            cell = check.judge(&row.slots, arena, bench, true);
+        }
+        if index < plan.checks.len() {
+            output.fold.push(index, &row.head, &cell);
+        } else {
+            output.fold.push_named(check, &row.head, &cell);
+        }
+        worst = match (worst, cell.verdict) {
+            (Some(a), Some(b)) => Some(a.worst(b)),
+            (a, b) => a.or(b),
+        };
+        judged.push(cell);
+    }
+    output.fold.record_done(worst);
+    if plan.renderers.is_empty() {
+        return;
+    }
+    let views: Vec<CellView<'_>> = checks()
+        .zip(judged.iter())
+        .map(|(check, judged)| CellView { check: &check.name, info: check.info, judged })
+        .collect();
+    for (renderer, out) in plan.renderers.iter().zip(&mut output.rendered) {
+        renderer.record(&row.head, &views, out);
+    }
+}
+
+/// Hands a block to the sink once all before it are out.
+fn emit(plan: &Plan<'_>, shared: &Shared<'_>, output: BlockOutput) {
+    let mut state = lock(&shared.state);
+    state.waiting.insert(output.number, output);
+    while let Some(output) = {
+        let next = state.emitted;
+        state.waiting.remove(&next)
+    } {
+        state.emitted += 1;
+        if state.error.as_ref().is_some_and(|error| matches!(error, RunError::Output(_))) {
+            continue;
+        }
+        plan.progress.records.fetch_add(output.fold.records_read(), Ordering::Relaxed);
+        plan.progress.errors.fetch_add(output.fold.errored(), Ordering::Relaxed);
+        plan.progress.bytes.store(output.position.bytes, Ordering::Relaxed);
+        state.sampled.resize(shared.full.len(), 0);
+        for (index, (full, sampled)) in shared.full.iter().zip(&mut state.sampled).enumerate() {
+            *sampled += output.fold.samples_of(index);
+            full.store(*sampled >= plan.samples, Ordering::Relaxed);
+        }
+        if let Err(error) = state.sink.block(output) {
+            state.error.get_or_insert(RunError::Output(error));
+            state.ended = true;
+        }
+    }
+    shared.turn.notify_all();
+}

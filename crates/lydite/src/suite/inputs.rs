@@ -14,7 +14,7 @@ pub(super) struct Input {
 }
 
 /// LangChain's word for a field, and the field.
-const WORDS: &[(&str, Field)] = &[("input", Field::Query), ("prediction", Field::Output)];
+pub(super) const WORDS: &[(&str, Field)] = &[("input", Field::Query), ("prediction", Field::Output)];
 
 /// LangChain's views of a run and the fields of a record that they are.
 const VIEWS: &[(&[&str], Field)] = &[

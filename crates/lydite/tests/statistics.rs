@@ -1,7 +1,14 @@
 //! Formulas of a run's report against reference values (SciPy, statsmodels): `vectors/statistics.jsonl`.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test may panic"
+)]
+
 use std::collections::BTreeMap;
 
+use lydite::stats::IdTable;
 use lydite::stats::clusters::{Case, Clusters};
 use lydite::stats::interval::{
     Confidence, Interval, clustered_mean, mean_t, standard_error, wilson,
@@ -87,17 +94,14 @@ fn bernoulli_se(vector: &Vector) {
 fn clustered_se(vector: &Vector) {
     let scores = numbers(&vector.input["scores"]);
     let names = vector.input["clusters"].as_array().unwrap();
-    let mut clusters = Clusters::default();
+    let (mut clusters, mut ids) = (Clusters::default(), IdTable::new());
     for (score, name) in scores.iter().zip(names) {
         let key = u64::from(name.as_str().unwrap().as_bytes()[0]) << 8;
-        clusters.push(
-            Case {
-                key,
-                repeated: false,
-            },
-            Some(*score),
-            None,
-        );
+        let case = Case {
+            key,
+            repeated: ids.seen(key) > 0,
+        };
+        clusters.push(case, Some(*score), None);
     }
     let moments = moments(&scores);
     vector.close("mean", moments.mean());
@@ -128,16 +132,16 @@ fn epochs_resampling_se(vector: &Vector) {
 
     let mut clusters = Clusters::default();
     for (key, row) in (0_u64..).zip(&rows) {
-        row.iter().for_each(|&score| {
+        for (trial, score) in row.iter().enumerate() {
             clusters.push(
                 Case {
                     key: key << 8,
-                    repeated: false,
+                    repeated: trial > 0,
                 },
-                Some(score),
+                Some(*score),
                 None,
-            )
-        });
+            );
+        }
     }
     let mean = moments(&rows.concat()).mean();
     vector.close("mean", mean);
@@ -193,6 +197,8 @@ fn numbers(list: &Value) -> Vec<f64> {
 
 fn moments(values: &[f64]) -> Moments {
     let mut moments = Moments::new();
-    values.iter().for_each(|&value| moments.push(value));
+    for &value in values {
+        moments.push(value);
+    }
     moments
 }

@@ -3,12 +3,15 @@
 //! Whether a run has such answers is not known before its end, and keeping a sum for each of a million cases
 //! would cost more than all the rest of a report. So:
 //!
-//! - While every case has one answer, its score and verdict are kept in 17 bytes, up to a limit of cases.
-//! - A case that repeats before the limit makes the run a clustered one: from then on all cases are kept.
-//! - At the limit without a repeat all is dropped and its memory freed. If a case repeats after that
-//!   ([`Case::repeated`] says so), the intervals take the answers as independent and the report warns.
+//! - While every case has one answer, scores and verdicts are only noted, 16 bytes each, up to a limit.
+//! - The first answer of a case that had one before ([`Case::repeated`]) makes the run a clustered one: from
+//!   then on all cases are kept, in tables by case.
+//! - At the limit without a repeat all is dropped and its memory freed. If a case repeats after that, the
+//!   intervals take the answers as independent and the report warns.
 //!
 //! A caller that knows beforehand that cases repeat (trials, a `cluster` key) sets no limit: `usize::MAX`.
+
+use std::mem::take;
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
@@ -16,7 +19,7 @@ use hashbrown::hash_table::Entry;
 use super::interval::Deviations;
 use super::sum::ExactSum;
 
-/// As many cases as fill a table of 2^16 slots: 1.1 MB.
+/// 0.9 MB of notes.
 pub const DEFAULT_LIMIT: usize = 57_344;
 
 /// The case, or cluster, that an answer belongs to.
@@ -24,7 +27,8 @@ pub const DEFAULT_LIMIT: usize = 57_344;
 pub struct Case {
     /// A well mixed hash of its id; the lowest two bits are not used.
     pub key: u64,
-    /// Whether an earlier answer belongs to it too. Matters only beyond the limit.
+    /// Whether an earlier answer of the run, in whichever part, belongs to it too
+    /// ([`IdTable::seen`](super::IdTable::seen) > 0). Repeats that are never said are not found.
     pub repeated: bool,
 }
 
@@ -34,10 +38,10 @@ pub struct Case {
 /// has answers in both. Merging itself drops nothing.
 #[derive(Clone, Debug)]
 pub struct Clusters {
-    /// The cases with one answer.
-    singles: HashTable<Single>,
-    /// The cases with more.
-    groups: HashTable<Group>,
+    /// The answers before the first repeat.
+    notes: Vec<Single>,
+    /// All answers, from the first repeat on.
+    tables: Option<Tables>,
     limit: usize,
     dropped: bool,
     missed: bool,
@@ -46,8 +50,8 @@ pub struct Clusters {
 impl Clusters {
     pub fn new(limit: usize) -> Self {
         Self {
-            singles: HashTable::new(),
-            groups: HashTable::new(),
+            notes: Vec::new(),
+            tables: None,
             limit,
             dropped: false,
             missed: false,
@@ -56,32 +60,38 @@ impl Clusters {
 
     /// Adds an answer with a finite score, if it has one, and whether it passed, if that is decided.
     /// One with neither is left out.
+    #[inline]
     pub fn push(&mut self, case: Case, score: Option<f64>, passed: Option<bool>) {
-        if self.dropped {
-            self.missed |= case.repeated;
-        } else if score.is_some() || passed.is_some() {
-            self.insert(Single::new(case.key, score, passed));
-            self.drop_beyond_limit();
+        if score.is_none() && passed.is_none() {
+            return;
+        }
+        let single = Single::new(case.key, score, passed);
+        match &mut self.tables {
+            _ if self.dropped => self.missed |= case.repeated,
+            Some(tables) => tables.insert(single),
+            None if case.repeated => self.tables().insert(single),
+            None => self.note(single),
         }
     }
 
     pub fn merge(&mut self, other: &Self) {
         if self.dropped || other.dropped {
-            self.missed |= other.missed || self.repeats() || other.repeats();
+            self.missed |= other.missed || self.tables.is_some() || other.tables.is_some();
             self.drop_all();
             return;
         }
-        for group in &other.groups {
-            self.insert_group(group);
+        if let Some(theirs) = &other.tables {
+            self.tables().merge(theirs);
         }
-        for &single in &other.singles {
-            self.insert(single);
+        match &mut self.tables {
+            Some(tables) => other.notes.iter().for_each(|&single| tables.insert(single)),
+            None => self.notes.extend_from_slice(&other.notes),
         }
     }
 
-    /// Whether some case has several answers.
+    /// Whether some case has several answers, so that intervals are to be clustered.
     pub fn repeats(&self) -> bool {
-        !self.groups.is_empty()
+        self.groups().next().is_some()
     }
 
     /// Whether the limit was reached without a repeat; nothing is kept since.
@@ -97,12 +107,10 @@ impl Clusters {
     /// How the scores of each case deviate from `mean`, their mean over all cases.
     pub fn score_deviations(&self, mean: f64) -> Deviations {
         let mut sum = DeviationSum::new(mean);
-        for single in &self.singles {
-            if let Some(score) = single.score() {
-                sum.add(1, score);
-            }
+        for score in self.singles().filter_map(Single::score) {
+            sum.add(1, score);
         }
-        for group in &self.groups {
+        for group in self.groups() {
             sum.add(group.scored, group.scores.value());
         }
         sum.finish()
@@ -111,24 +119,75 @@ impl Clusters {
     /// How the passes of each case deviate from `rate`, their rate over all cases.
     pub fn pass_deviations(&self, rate: f64) -> Deviations {
         let mut sum = DeviationSum::new(rate);
-        for single in &self.singles {
-            if let Some(passed) = single.passed() {
-                sum.add(1, f64::from(u8::from(passed)));
-            }
+        for passed in self.singles().filter_map(Single::passed) {
+            sum.add(1, f64::from(u8::from(passed)));
         }
-        for group in &self.groups {
+        for group in self.groups() {
             sum.add(group.decided, group.passed as f64);
         }
         sum.finish()
     }
 
+    fn singles(&self) -> impl Iterator<Item = &Single> {
+        self.notes
+            .iter()
+            .chain(self.tables.iter().flat_map(|tables| &tables.singles))
+    }
+
+    fn groups(&self) -> impl Iterator<Item = &Group> {
+        self.tables.iter().flat_map(|tables| &tables.groups)
+    }
+
+    #[inline]
+    fn note(&mut self, single: Single) {
+        if self.notes.len() + 1 < self.limit {
+            self.notes.push(single);
+        } else {
+            self.drop_all();
+        }
+    }
+
+    /// The tables. On first use the notes move into them.
+    fn tables(&mut self) -> &mut Tables {
+        let Self { notes, tables, .. } = self;
+        tables.get_or_insert_with(|| {
+            let mut tables = Tables::default();
+            for single in take(notes) {
+                tables.insert(single);
+            }
+            tables
+        })
+    }
+
+    #[cold]
+    fn drop_all(&mut self) {
+        self.notes = Vec::new();
+        self.tables = None;
+        self.dropped = true;
+    }
+}
+
+impl Default for Clusters {
+    fn default() -> Self {
+        Self::new(DEFAULT_LIMIT)
+    }
+}
+
+/// Answers by case.
+#[derive(Clone, Debug, Default)]
+struct Tables {
+    /// The cases with one answer.
+    singles: HashTable<Single>,
+    /// The cases with more.
+    groups: HashTable<Group>,
+}
+
+impl Tables {
     fn insert(&mut self, single: Single) {
         let key = single.key();
-        if self.repeats() {
-            if let Some(group) = self.groups.find_mut(spread(key), |group| group.key == key) {
-                group.add(single);
-                return;
-            }
+        if let Some(group) = self.groups.find_mut(spread(key), |group| group.key == key) {
+            group.add(&single);
+            return;
         }
         match self.singles.entry(
             spread(key),
@@ -141,11 +200,20 @@ impl Clusters {
             Entry::Occupied(place) => {
                 let (first, _) = place.remove();
                 let mut group = Group::new(key);
-                group.add(first);
-                group.add(single);
+                group.add(&first);
+                group.add(&single);
                 self.groups
                     .insert_unique(spread(key), group, |known| spread(known.key));
             }
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        for group in &other.groups {
+            self.insert_group(group);
+        }
+        for &single in &other.singles {
+            self.insert(single);
         }
     }
 
@@ -166,26 +234,8 @@ impl Clusters {
             .find_entry(spread(key), |known| known.key() == key)
         {
             let (single, _) = place.remove();
-            group.add(single);
+            group.add(&single);
         }
-    }
-
-    fn drop_beyond_limit(&mut self) {
-        if self.singles.len() >= self.limit && !self.repeats() {
-            self.drop_all();
-        }
-    }
-
-    fn drop_all(&mut self) {
-        self.singles = HashTable::new();
-        self.groups = HashTable::new();
-        self.dropped = true;
-    }
-}
-
-impl Default for Clusters {
-    fn default() -> Self {
-        Self::new(DEFAULT_LIMIT)
     }
 }
 
@@ -254,7 +304,7 @@ impl Group {
         }
     }
 
-    fn add(&mut self, single: Single) {
+    fn add(&mut self, single: &Single) {
         if let Some(score) = single.score() {
             self.scores.add(score);
             self.scored += 1;
@@ -328,24 +378,26 @@ mod tests {
         assert!(!clusters.dropped() && !clusters.repeats());
         clusters.push(once(3), Some(0.5), None);
         assert!(clusters.dropped() && !clusters.missed());
+        assert_eq!(clusters.notes.capacity(), 0);
         clusters.push(once(4), Some(0.5), None);
         assert!(!clusters.missed());
-        clusters.push(
-            Case {
-                key: 1 << 8,
-                repeated: true,
-            },
-            Some(0.5),
-            None,
-        );
+        clusters.push(again(1), Some(0.5), None);
         assert!(clusters.missed());
     }
 
     #[test]
     fn a_repeat_before_the_limit_keeps_all() {
         let mut clusters = Clusters::new(3);
-        for key in [1, 1, 2, 3, 4, 5, 5] {
-            clusters.push(once(key), Some(1.0), Some(true));
+        for case in [
+            once(1),
+            again(1),
+            once(2),
+            once(3),
+            once(4),
+            once(5),
+            again(5),
+        ] {
+            clusters.push(case, Some(1.0), Some(true));
         }
         assert!(clusters.repeats() && !clusters.dropped());
         let deviations = clusters.score_deviations(1.0);
@@ -356,23 +408,10 @@ mod tests {
     }
 
     #[test]
-    fn the_default_limit_fills_its_table() {
-        let mut clusters = Clusters::default();
-        for key in 1..DEFAULT_LIMIT as u64 {
-            clusters.push(once(key), Some(1.0), Some(true));
-        }
-        assert!(!clusters.dropped());
-        assert!(clusters.singles.allocation_size() < 1_120_000);
-        clusters.push(once(0), Some(1.0), Some(true));
-        assert!(clusters.dropped());
-        assert_eq!(clusters.singles.allocation_size(), 0);
-    }
-
-    #[test]
     fn scores_and_verdicts_are_counted_apart() {
         let mut clusters = Clusters::default();
         clusters.push(once(1), Some(0.2), None);
-        clusters.push(once(1), None, Some(true));
+        clusters.push(again(1), None, Some(true));
         clusters.push(once(2), None, Some(false));
         clusters.push(once(3), None, None);
         let scores = clusters.score_deviations(0.2);
@@ -390,7 +429,7 @@ mod tests {
         let mut plain = dropped.clone();
         plain.merge(&grouped);
         assert!(plain.dropped() && !plain.missed());
-        grouped.push(once(1), Some(1.0), None);
+        grouped.push(again(1), Some(1.0), None);
         grouped.merge(&dropped);
         assert!(grouped.dropped() && grouped.missed() && !grouped.repeats());
     }
@@ -423,21 +462,27 @@ mod tests {
     type Answered = (u64, Option<f64>, Option<bool>);
 
     fn answers() -> impl Strategy<Value = Vec<Answered>> {
-        prop::collection::vec(
-            (
-                0_u64..12,
-                prop::option::of(0.0_f64..1.0),
-                prop::option::of(any::<bool>()),
-            ),
-            0..40,
-        )
+        let answer = (
+            0_u64..12,
+            prop::option::of(0.0_f64..1.0),
+            prop::option::of(any::<bool>()),
+        );
+        prop::collection::vec(answer, 0..40)
     }
 
+    /// Every answer but that of case 0 is said to be a repeat, as some part of the run may have had the first.
     fn of(answers: &[Answered]) -> Clusters {
         let mut clusters = Clusters::default();
-        answers
-            .iter()
-            .for_each(|&(key, score, passed)| clusters.push(once(key), score, passed));
+        for &(key, score, passed) in answers {
+            clusters.push(
+                Case {
+                    repeated: key > 0,
+                    ..once(key)
+                },
+                score,
+                passed,
+            );
+        }
         clusters
     }
 
@@ -461,6 +506,13 @@ mod tests {
         Case {
             key: key << 8,
             repeated: false,
+        }
+    }
+
+    fn again(key: u64) -> Case {
+        Case {
+            key: key << 8,
+            repeated: true,
         }
     }
 }

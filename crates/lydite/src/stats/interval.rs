@@ -3,7 +3,7 @@
 //! Rates have Wilson's interval (Wilson 1927; Brown, Cai & DasGupta 2001), means Student's t. Where several
 //! answers belong to one case or cluster they are not independent, and both have the cluster-robust interval
 //! with the G/(G - 1) correction and t with G - 1 degrees of freedom (Miller 2024, arXiv:2411.00640).
-//! An interval that cannot be had is `None`, never of width 0.
+//! Where there is too little for an interval it is `None`, never one of width 0.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -140,12 +140,12 @@ impl Quantiles {
         } = self;
         sketch.get_or_insert_with(|| {
             let mut sketch = Sketch::default();
-            take(distinct)
-                .into_iter()
-                .for_each(|(value, count)| sketch.add(value, count));
-            take(values)
-                .into_iter()
-                .for_each(|value| sketch.add(value, 1));
+            for (value, count) in take(distinct) {
+                sketch.add(value, count);
+            }
+            for value in take(values) {
+                sketch.add(value, 1);
+            }
             sketch
         })
     }
@@ -542,7 +542,9 @@ mod tests {
 
     fn of(values: &[f64]) -> Quantiles {
         let mut quantiles = Quantiles::new();
-        values.iter().for_each(|&value| quantiles.push(value));
+        for &value in values {
+            quantiles.push(value);
+        }
         quantiles
     }
 

@@ -24,6 +24,9 @@ const WINDOW_EXPONENT: i32 = -112;
 /// The window is emptied into the limbs when it reaches 2^125, so that one more term cannot overflow it.
 const WINDOW_LIMIT: u128 = 1 << 125;
 
+/// A term that goes to the window is below 2^124 of its units.
+const WINDOW_TERM_BITS: i32 = 124;
+
 impl ExactSum {
     pub fn new() -> Self {
         Self::default()
@@ -32,9 +35,12 @@ impl ExactSum {
     #[inline]
     pub fn add(&mut self, value: f64) {
         match Parts::of(value) {
-            Some(parts) => {
-                self.add_scaled(u128::from(parts.mantissa), parts.exponent, parts.negative)
-            }
+            Some(parts) => self.add_scaled(
+                u128::from(parts.mantissa),
+                53,
+                parts.exponent,
+                parts.negative,
+            ),
             None => self.special += value,
         }
     }
@@ -45,7 +51,7 @@ impl ExactSum {
         match Parts::of(value) {
             Some(parts) => {
                 let mantissa = u128::from(parts.mantissa);
-                self.add_scaled(mantissa * mantissa, 2 * parts.exponent, false);
+                self.add_scaled(mantissa * mantissa, 106, 2 * parts.exponent, false);
             }
             None => self.special += value * value,
         }
@@ -87,17 +93,19 @@ impl ExactSum {
         (high, rest.value())
     }
 
-    /// Adds `±mantissa × 2^exponent`; `mantissa` is below 2^127.
+    /// Adds `±mantissa × 2^exponent`, where `mantissa` is below `2^bits`.
     #[inline]
-    fn add_scaled(&mut self, mantissa: u128, exponent: i32, negative: bool) {
-        let Some(units) = window_units(mantissa, exponent) else {
+    fn add_scaled(&mut self, mantissa: u128, bits: i32, exponent: i32, negative: bool) {
+        let shift = exponent - WINDOW_EXPONENT;
+        if (0..=WINDOW_TERM_BITS - bits).contains(&shift) {
+            let sign = -i128::from(negative);
+            self.window += ((mantissa << shift) as i128 ^ sign) - sign;
+            self.empty_full_window();
+        } else {
             self.wide
                 .get_or_insert_default()
                 .add(mantissa, exponent, negative);
-            return;
-        };
-        self.window += if negative { -units } else { units };
-        self.empty_full_window();
+        }
     }
 
     #[inline]
@@ -195,45 +203,38 @@ fn two_product(a: f64, b: f64) -> (f64, f64) {
     (product, a.mul_add(b, -product))
 }
 
-/// `mantissa × 2^exponent` in units of the window, where that is a whole number below 2^124.
-#[inline]
-fn window_units(mantissa: u128, exponent: i32) -> Option<i128> {
-    let shift = exponent - WINDOW_EXPONENT;
-    if shift >= 0 {
-        (mantissa.leading_zeros() as i32 >= shift + 4).then(|| (mantissa << shift) as i128)
-    } else {
-        (mantissa == 0 || mantissa.trailing_zeros() as i32 >= -shift)
-            .then(|| mantissa.checked_shr(shift.unsigned_abs()).unwrap_or(0) as i128)
-    }
-}
-
 /// A finite float as `±mantissa × 2^exponent`.
 struct Parts {
     /// Below 2^53.
     mantissa: u64,
+    /// Of a zero, one that the window takes.
     exponent: i32,
     negative: bool,
 }
 
 impl Parts {
+    /// Without a branch on the value, apart from the one for infinities and NaN: scores of 0 and 1 in random
+    /// order would be mispredicted half of the time.
     #[inline]
     fn of(value: f64) -> Option<Self> {
         let bits = value.to_bits();
-        let fraction = bits & ((1 << 52) - 1);
-        let negative = value.is_sign_negative();
-        match (bits >> 52) as i32 & 0x7ff {
-            0x7ff => None,
-            0 => Some(Self {
-                mantissa: fraction,
-                exponent: -1074,
-                negative,
-            }),
-            biased => Some(Self {
-                mantissa: fraction | 1 << 52,
-                exponent: biased - 1075,
-                negative,
-            }),
+        let field = (bits >> 52) as i32 & 0x7ff;
+        if field == 0x7ff {
+            return None;
         }
+        let normal = u64::from(field != 0);
+        let fraction = bits & ((1 << 52) - 1);
+        let mantissa = fraction | normal << 52;
+        let exponent = if mantissa == 0 {
+            WINDOW_EXPONENT / 2
+        } else {
+            field - 1074 - normal as i32
+        };
+        Some(Self {
+            mantissa,
+            exponent,
+            negative: value.is_sign_negative(),
+        })
     }
 }
 
@@ -518,13 +519,17 @@ mod tests {
 
     fn sum_of(terms: &[f64]) -> ExactSum {
         let mut sum = ExactSum::new();
-        terms.iter().for_each(|&term| sum.add(term));
+        for &term in terms {
+            sum.add(term);
+        }
         sum
     }
 
     fn moments_of(values: &[f64]) -> Moments {
         let mut moments = Moments::new();
-        values.iter().for_each(|&value| moments.push(value));
+        for &value in values {
+            moments.push(value);
+        }
         moments
     }
 

@@ -321,8 +321,12 @@ pub fn collapse(repeats: &[Answer]) -> Collapsed {
         match repeat.checked() {
             Answer::Judged { score, verdict } => {
                 judged += 1;
-                score.into_iter().for_each(|score| scores.push(score));
-                verdict.into_iter().for_each(|verdict| votes.add(verdict));
+                if let Some(score) = score {
+                    scores.push(score);
+                }
+                if let Some(verdict) = verdict {
+                    votes.add(verdict);
+                }
             }
             Answer::Errored => errored += 1,
             Answer::Skipped => {}
@@ -451,57 +455,75 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::stats::IdTable;
 
     const PASS: Answer = judged(None, Verdict::Pass);
     const FAIL: Answer = judged(None, Verdict::Fail);
     const PARTIAL: Answer = judged(None, Verdict::Partial);
     const INCONCLUSIVE: Answer = judged(None, Verdict::Inconclusive);
 
-    /// Cases of other tools' bugs: what to count when judging fails.
+    /// Cases from other tools' bugs: what to count when judging fails.
     #[test]
     fn a_failure_to_judge_moves_no_figure_but_coverage() {
-        let nan = measured(f64::NAN);
-        let cases: &[(&str, &[Answer], f64, u64, u64, f64)] = &[
+        struct Case<'a> {
+            id: &'a str,
+            /// NaN where judging failed.
+            scores: &'a [f64],
+            mean: f64,
+            scored: u64,
+            coverage: f64,
+        }
+        const NAN: f64 = f64::NAN;
+        let cases = [
             // ragas 3028: the mean rises as more rows fail.
-            ("py-039", &[measured(1.0), nan, nan], 1.0, 1, 2, 1.0 / 3.0),
+            Case {
+                id: "py-039",
+                scores: &[1.0, NAN, NAN],
+                mean: 1.0,
+                scored: 1,
+                coverage: 1.0 / 3.0,
+            },
             // deepeval 3234: one NaN makes the whole mean NaN.
-            (
-                "py-040",
-                &[0.9, 0.8, f64::NAN, 0.8, 0.85].map(measured),
-                0.8375,
-                4,
-                1,
-                0.8,
-            ),
+            Case {
+                id: "py-040",
+                scores: &[0.9, 0.8, NAN, 0.8, 0.85],
+                mean: 0.8375,
+                scored: 4,
+                coverage: 0.8,
+            },
             // trulens 2698: a partial measurement above a complete one.
-            (
-                "py-041",
-                &[0.6, 0.7, 0.8, 0.9, 1.0].map(measured),
-                0.8,
-                5,
-                5,
-                0.5,
-            ),
+            Case {
+                id: "py-041",
+                scores: &[NAN, NAN, NAN, NAN, NAN, 0.6, 0.7, 0.8, 0.9, 1.0],
+                mean: 0.8,
+                scored: 5,
+                coverage: 0.5,
+            },
         ];
-        for &(id, answers, mean, scored, errored, coverage) in cases {
-            let mut stats = of(answers);
-            for _ in stats.counts.errored..errored {
-                stats.push(case(999), Answer::Errored);
-            }
-            let summary = stats.finish(Confidence::default());
+        for Case {
+            id,
+            scores,
+            mean,
+            scored,
+            coverage,
+        } in cases
+        {
+            let answers: Vec<Answer> = scores.iter().copied().map(measured).collect();
+            let summary = of(&answers).finish(Confidence::default());
+            let n = scores.len() as u64;
             assert!((summary.mean.unwrap().value - mean).abs() < 1e-15, "{id}");
             assert_eq!(
                 (summary.n, summary.scored, summary.errored),
-                (scored + errored, scored, errored),
+                (n, scored, n - scored),
                 "{id}"
             );
             assert_eq!((summary.measured, summary.failed), (scored, 0), "{id}");
-            assert_eq!(summary.coverage, Some(coverage), "{id}");
             assert_eq!(
-                (summary.pass_rate, &summary.warnings[..]),
-                (None, &[Warning::Incomplete][..]),
+                (summary.coverage, summary.pass_rate),
+                (Some(coverage), None),
                 "{id}"
             );
+            assert_eq!(summary.warnings, [Warning::Incomplete], "{id}");
         }
     }
 
@@ -610,13 +632,23 @@ mod tests {
             (3, 0.0),
             (4, 1.0),
         ];
+        let mut ids = IdTable::new();
         for (key, score) in trials {
-            let verdict = if score > 0.5 {
-                Verdict::Pass
-            } else {
-                Verdict::Fail
+            let case = Case {
+                repeated: ids.seen(key) > 0,
+                ..case(key)
             };
-            stats.push(case(key), judged(Some(score), verdict));
+            stats.push(
+                case,
+                judged(
+                    Some(score),
+                    if score > 0.5 {
+                        Verdict::Pass
+                    } else {
+                        Verdict::Fail
+                    },
+                ),
+            );
         }
         let summary = stats.finish(Confidence::default());
         let mean = summary.mean.unwrap();
@@ -750,7 +782,7 @@ mod tests {
         }
     }
 
-    fn answers() -> impl Strategy<Value = Vec<(u64, Answer)>> {
+    fn answers() -> impl Strategy<Value = Vec<(Case, Answer)>> {
         let verdict = prop::option::of(prop::sample::select(VERDICTS.to_vec()));
         let score = prop::option::of(prop_oneof![
             Just(0.0),
@@ -763,20 +795,35 @@ mod tests {
             1 => Just(Answer::Skipped),
             1 => Just(Answer::Errored),
         ];
-        prop::collection::vec((0_u64..30, answer), 0..40)
+        prop::collection::vec((0_u64..30, answer), 0..40).prop_map(|answers| {
+            let mut ids = IdTable::new();
+            let mut of_run = |key| Case {
+                repeated: ids.seen(key) > 0,
+                ..case(key)
+            };
+            answers
+                .into_iter()
+                .map(|(key, answer)| (of_run(key), answer))
+                .collect()
+        })
     }
 
-    fn folded(answers: &[(u64, Answer)]) -> CheckStats {
+    fn folded(answers: &[(Case, Answer)]) -> CheckStats {
         let mut stats = CheckStats::default();
-        answers
-            .iter()
-            .for_each(|&(key, answer)| stats.push(case(key), answer));
+        for &(case, answer) in answers {
+            stats.push(case, answer);
+        }
         stats
     }
 
     /// Of one case each.
     fn of(answers: &[Answer]) -> CheckStats {
-        folded(&(0..).zip(answers.iter().copied()).collect::<Vec<_>>())
+        folded(
+            &(0..)
+                .map(case)
+                .zip(answers.iter().copied())
+                .collect::<Vec<_>>(),
+        )
     }
 
     fn case(key: u64) -> Case {

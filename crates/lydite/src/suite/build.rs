@@ -1,13 +1,11 @@
 //! From texts to a suite: reads every source, names the checks, compiles them, reads the gates.
 
-use std::sync::Arc;
-
 use super::dataset::{self, DatasetSpec};
 use super::error::{Desk, Source, SuiteError, SuiteErrors, key_text};
 use super::forms::{self, Draft};
 use super::gate::{Gate, Known};
 use super::inputs::{self, Input};
-use super::{Suite, keys};
+use super::{Place, Suite, keys};
 use crate::check::{Check, CheckErrors, CheckPlace, CheckSpec, Condition};
 use crate::decode::Wanted;
 use crate::evaluator::Registry;
@@ -69,6 +67,9 @@ impl<'r> SuiteBuilder<'r> {
         draft.finish()
     }
 }
+
+/// The source name of a given condition.
+const WHERE: &str = "--where";
 
 /// A check and the source it stands in, by position in [`SuiteDraft::desks`].
 struct Placed {
@@ -197,7 +198,7 @@ impl<'r> SuiteDraft<'r> {
 
     fn read_filter(&mut self, expression: &str) {
         self.filter = Some((expression.to_owned(), self.desks.len()));
-        self.desks.push(Desk::new(Source::new("--where", expression)));
+        self.desks.push(Desk::new(Source::new(WHERE, expression)));
     }
 
     fn finish(mut self) -> Result<Suite, SuiteErrors> {
@@ -213,25 +214,30 @@ impl<'r> SuiteDraft<'r> {
         if checks.is_empty() {
             unsettled.insert(0, self.no_check());
         }
-        let source = self.source();
-        let added = self.desks.iter().skip(usize::from(self.has_file)).filter(|desk| desk.source.name.starts_with("--check")).map(|desk| desk.source.clone()).collect();
-        let notes = self.desks.iter().flat_map(|desk| &desk.notes).map(note_line).collect();
-        let (inputs, places) = (Vec::new(), Vec::new());
-        let _: (Vec<Input>, Vec<Span>) = (inputs, places);
         Ok(Suite {
             version: super::SUITE_VERSION,
+            places: self.checks.iter().filter_map(|placed| self.place(placed)).collect(),
+            source: self.source(),
+            added: self.added().map(|desk| desk.source.clone()).collect(),
+            notes: self.desks.iter().flat_map(|desk| &desk.notes).map(note_line).collect(),
             name: self.name,
             dataset: self.dataset,
-            places: self.checks.iter().map(|placed| super::Place { source: self.desks.get(placed.desk).map(|desk| desk.source.clone()), span: placed.draft.places.check }).collect(),
             checks,
             gates,
             condition,
             wanted,
-            notes,
-            source,
-            added,
             unsettled,
         })
+    }
+
+    fn place(&self, placed: &Placed) -> Option<Place> {
+        let desk = self.desks.get(placed.desk)?;
+        Some(Place { source: desk.source.clone(), span: placed.draft.places.check })
+    }
+
+    /// The checks given as text.
+    fn added(&self) -> impl Iterator<Item = &Desk> {
+        self.desks.iter().skip(usize::from(self.has_file)).filter(|desk| &*desk.source.name != WHERE)
     }
 
     /// Gives every check its name: first the given ones, which may not clash, then the others,
@@ -317,7 +323,7 @@ impl<'r> SuiteDraft<'r> {
     fn compile_gates(&mut self, checks: Option<&[Check]>) -> (Vec<Gate>, Vec<SuiteError>) {
         let known: Vec<Known<'_>> = match checks {
             Some(checks) => checks.iter().map(Known::from).collect(),
-            None => self.checks.iter().filter_map(|placed| Some(Known::of_draft(&placed.draft.name.as_ref()?.0, &placed.draft.entry, placed.draft.threshold))).collect(),
+            None => self.checks.iter().filter_map(|placed| known(&placed.draft)).collect(),
         };
         let (mut gates, mut unsettled) = (Vec::new(), Vec::new());
         let Some(desk) = self.desks.first_mut() else { return (gates, unsettled) };
@@ -352,7 +358,7 @@ impl<'r> SuiteDraft<'r> {
             return desk.source.text.to_string();
         }
         let mut text = "version: 1\nchecks:\n".to_owned();
-        for desk in self.desks.iter().filter(|desk| desk.source.name.starts_with("--check")) {
+        for desk in self.added() {
             text.push_str("  - ");
             text.push_str(&desk.source.text.trim().replace('\n', "\n    "));
             text.push('\n');
@@ -400,6 +406,13 @@ pub(super) fn report(desk: &mut Desk, draft: &Draft, errors: CheckErrors) {
         };
         desk.error(span, message, error.help.unwrap_or_default());
     }
+}
+
+/// What a gate must know of a check that is not compiled.
+fn known(draft: &Draft) -> Option<Known<'_>> {
+    let (name, _) = draft.name.as_ref()?;
+    let info = draft.entry.info;
+    Some(Known { name, info, grades: draft.threshold.is_some() || info.natural_verdict })
 }
 
 fn note_idle_inputs(desk: &mut Desk, draft: &Draft) {

@@ -109,7 +109,7 @@ impl Suite {
             }
             for (what, path) in check.record_paths().filter(|(_, path)| !supplies_root(survey, mapping, path)) {
                 error(
-                    format!("the check `{}` takes {what} from `{path}`, and no record has `{}`", check.name, key_of(path)),
+                    format!("the check `{}` takes {what} from `{path}`, and no record has `{}`", check.name, key_of(&path)),
                     format!("the records have: {}; or set `on_missing: skip`", listed(&keys)),
                 );
             }

@@ -3,22 +3,20 @@
 //! [`Check::compile`] does once what can be done once. Parameters that are read from the record
 //! (`"{{ extra.phrase }}"`) are filled for each row and prepared through a bounded cache.
 
-use std::collections::HashMap;
 use std::fmt;
-use std::hash::BuildHasherDefault;
 
 use bumpalo::Bump;
+use hashbrown::HashTable;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::decode::{RowPath, Wanted, override_field};
 use crate::evaluator::{Direction, Entry, Info, ParamError, ParamErrors, Prepare, Prepared, Scorer, Scratch};
-use crate::expr::Expr;
+use crate::expr::{Expr, Value, value_from_json};
 use crate::node::{Node, NodeValue, Span};
 use crate::outcome::{Cell, Code, Explanation, Verdict};
 use crate::path::FieldPath;
 use crate::record::{Field, FieldSet, Raw, Row, Slots};
-use crate::stats::ids::PassThrough;
 
 /// What a check does with a record that lacks a field it needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -126,49 +124,52 @@ struct OwnReference {
 #[derive(Debug)]
 pub struct Condition {
     expr: Expr,
-    roots: Vec<(String, RowPath)>,
+    fields: Vec<(String, RowPath)>,
+    /// Keys below `extra`.
+    extra: Vec<(String, RowPath)>,
 }
 
 impl Condition {
     /// Compiles an expression over a record's fields (`extra.<key>` for the other keys).
     pub fn new(source: &str, wanted: &mut Wanted) -> Result<Self, String> {
         let expr = Expr::compile(source).map_err(|error| error.to_string())?;
-        let mut roots = Vec::new();
-        for root in expr.roots() {
-            let path = FieldPath::parse(root).map_err(|error| error.to_string())?;
+        let mut condition = Self { fields: Vec::new(), extra: Vec::new(), expr };
+        let roots: Vec<String> = condition.expr.roots().iter().cloned().collect();
+        for root in roots {
             if root == "extra" {
-                for key in expr.members("extra") {
-                    let path = FieldPath::parse(&format!("extra.{key}")).map_err(|error| error.to_string())?;
-                    if let Some(path) = RowPath::new(&path, false, wanted) {
-                        roots.push((format!("extra.{key}"), path));
-                    }
-                }
+                condition.bind_extra(wanted)?;
                 continue;
             }
-            let bound = RowPath::new(&path, false, wanted).ok_or_else(|| unknown_root(root))?;
-            roots.push((root.clone(), bound));
+            let path = FieldPath::parse(&root).map_err(|error| error.to_string())?;
+            let path = RowPath::new(&path, false, wanted).ok_or_else(|| unknown_root(&root))?;
+            condition.fields.push((root, path));
         }
-        Ok(Self { expr, roots })
+        Ok(condition)
+    }
+
+    fn bind_extra(&mut self, wanted: &mut Wanted) -> Result<(), String> {
+        let keys = self.expr.members("extra").ok_or("name a key below `extra`, such as `extra.city`")?;
+        for key in keys {
+            let path = FieldPath::parse(&format!("extra.{key}")).map_err(|error| error.to_string())?;
+            if let Some(path) = RowPath::new(&path, false, wanted) {
+                self.extra.push((key.to_owned(), path));
+            }
+        }
+        Ok(())
     }
 
     /// Whether it holds for a record; an error where it gives no boolean.
     pub fn holds(&self, slots: &Slots<'_>, arena: &Bump) -> Result<bool, String> {
-        let mut extra = serde_json::Map::new();
-        let mut values: Vec<(&str, serde_json::Value)> = Vec::with_capacity(self.roots.len());
-        for (name, path) in &self.roots {
-            let value = path.resolve(slots, arena).and_then(Raw::to_value).unwrap_or(serde_json::Value::Null);
-            match name.strip_prefix("extra.") {
-                Some(key) => {
-                    extra.insert(key.to_owned(), value);
-                }
-                None => values.push((name, value)),
-            }
-        }
+        let value = |path: &RowPath| match path.resolve(slots, arena)? {
+            Raw::Text(text) => Some(Value::from(text)),
+            Raw::Json(source) => value_from_json(source).ok(),
+        };
         let lookup = |name: &str| {
             if name == "extra" {
-                return Some(serde_json::Value::Object(extra.clone()));
+                let pairs = self.extra.iter().filter_map(|(key, path)| Some((key.as_str(), value(path)?)));
+                return Some(Value::from_pairs(pairs));
             }
-            values.iter().find(|(known, value)| *known == name && !value.is_null()).map(|(_, value)| value.clone())
+            self.fields.iter().find(|(known, _)| known == name).and_then(|(_, path)| value(path))
         };
         self.expr.eval(&lookup).map_err(|error| error.to_string())
     }
@@ -467,7 +468,7 @@ fn take_reference(entry: &Entry, params: &mut Node) -> Result<Option<Node>, Para
         if let Some((first, _)) = &taken {
             return Err(ParamErrors::one(format!("/{name}"), format!("`{first}` and `{name}` are two names for the reference")));
         }
-        if matches!(value.value, NodeValue::Null) {
+        if matches!(value.value, NodeValue::Null(_)) {
             return Err(ParamErrors::with_help(format!("/{name}"), "value is null", "quote it if you mean the text, or leave it out"));
         }
         taken = Some((name, value));
@@ -540,10 +541,11 @@ impl fmt::Debug for Template {
 /// Filled parameter sets that are kept ready, by hash of what filled them.
 const MAX_FILLED: usize = 1024;
 
-type Filled = HashMap<u64, FilledEntry, BuildHasherDefault<PassThrough>>;
+type Filled = HashTable<FilledEntry>;
 
 #[derive(Debug)]
 struct FilledEntry {
+    hash: u64,
     key: Box<str>,
     prepared: Result<Prepared, String>,
 }
@@ -575,17 +577,17 @@ impl Template {
             key.push_str(value.source());
         }
         let hash = twox_hash::XxHash3_64::oneshot(key.as_bytes());
-        if filled.len() >= MAX_FILLED && !filled.contains_key(&hash) {
+        if filled.len() >= MAX_FILLED && filled.find(hash, |entry| *entry.key == **key).is_none() {
             filled.clear();
         }
-        let entry = filled.entry(hash).or_insert_with(|| self.prepare(slots, arena, key));
-        if *entry.key != **key {
-            *entry = self.prepare(slots, arena, key);
-        }
+        let entry = filled
+            .entry(hash, |entry| *entry.key == **key, |entry| entry.hash)
+            .or_insert_with(|| self.prepare(slots, arena, key, hash))
+            .into_mut();
         entry.prepared.as_ref().map_err(|message| (Code::InvalidParameter, message.clone()))
     }
 
-    fn prepare(&self, slots: &Slots<'_>, arena: &Bump, key: &str) -> FilledEntry {
+    fn prepare(&self, slots: &Slots<'_>, arena: &Bump, key: &str, hash: u64) -> FilledEntry {
         let mut params = self.params.clone();
         let mut places = Vec::new();
         for (pointer, path) in &self.leaves {
@@ -594,7 +596,7 @@ impl Template {
             if let Some(node) = params.pointer_mut(pointer) {
                 *node = match value {
                     Raw::Text(text) => Node::text(text, Span::default()),
-                    Raw::Json(source) => crate::json_node(source),
+                    Raw::Json(source) => json_node(source),
                 };
             }
         }
@@ -602,6 +604,11 @@ impl Template {
             .entry
             .prepare(&params, &Prepare { check: &self.check })
             .map_err(|errors| format!("{} (read from {})", errors, places.join(", ")));
-        FilledEntry { key: key.into(), prepared }
+        FilledEntry { hash, key: key.into(), prepared }
     }
+}
+
+/// A record's JSON as parameters; scalars keep their source text.
+fn json_node(source: &str) -> Node {
+    Node::parse(source).unwrap_or_else(|_| Node::text(source, Span::default()))
 }

@@ -415,14 +415,14 @@ fn trajectory<'r>(before: &'r [Turn<'r>], source: &'r str, arena: &'r Bump) -> R
             .filter(|source| source.starts_with('"'))
             .ok_or_else(|| RecordError::field(place(index, "tool"), "a step needs the name of its tool"))?;
         let input = entries.get("input").unwrap_or("{}");
-        let call = bumpalo::format!(in arena, "[{{\"id\":\"step_{index}\",\"type\":\"function\",\"function\":{{\"name\":{tool},\"arguments\":{input}}}}}]");
-        turns.push(Turn { role: Role::Assistant, content: None, tool_calls: Some(call.into_bump_str()), tool_call_id: None, name: None });
+        let call = format!("[{{\"id\":\"step_{index}\",\"type\":\"function\",\"function\":{{\"name\":{tool},\"arguments\":{input}}}}}]");
+        turns.push(Turn { role: Role::Assistant, content: None, tool_calls: Some(arena.alloc_str(&call)), tool_call_id: None, name: None });
         if let Some(observation) = entries.get("observation").map_or(Ok(None), |source| raw(source, arena))? {
             turns.push(Turn {
                 role: Role::Tool,
                 content: Some(content_of_raw(observation, arena)?),
                 tool_calls: None,
-                tool_call_id: Some(bumpalo::format!(in arena, "step_{index}").into_bump_str()),
+                tool_call_id: Some(arena.alloc_str(&format!("step_{index}"))),
                 name: Some(unescape(tool, arena)?),
             });
         }

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::{Found, RecordError, Wanted};
+use super::{Found, Wanted};
 use crate::path::FieldPath;
 use crate::record::{Field, FieldSet};
 
@@ -182,14 +182,12 @@ impl Mapping {
     }
 
     /// Follows the mapped paths that lead below a top-level key.
-    pub(super) fn fill_paths<'r>(&self, text: &'r str, found: &mut Found<'r>) -> Result<(), RecordError> {
+    pub(super) fn fill_paths<'r>(&self, text: &'r str, found: &mut Found<'r>) {
         for (field, path) in &self.paths {
-            let segments: Vec<&str> = std::iter::once(path.root()).chain(path.rest().iter().copied()).collect();
             if let Some(slot) = found.fields.get_mut(*field as usize) {
-                *slot = crate::path::descend(text, &segments);
+                *slot = path.resolve_in_record(text).ok().flatten();
             }
         }
-        Ok(())
     }
 
     fn name(&mut self, name: &str, field: Field, needed: FieldSet) {

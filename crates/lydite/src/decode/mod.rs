@@ -94,7 +94,7 @@ impl<'m> Decoder<'m> {
         if let Some(field) = found.twice {
             return Err(self.two_names(text, field));
         }
-        self.mapping.fill_paths(text, &mut found)?;
+        self.mapping.fill_paths(text, &mut found);
         build::slots(&found, self.fields, arena)
     }
 
@@ -352,7 +352,7 @@ impl RowPath {
     /// Looks the root up: a field of the record, `extra.<key>`, or (where `raw_keys`) any key as it
     /// stands in the record. Adds what it reads to `wanted`. `None` where it is none of these.
     pub fn new(path: &FieldPath, raw_keys: bool, wanted: &mut Wanted) -> Option<Self> {
-        let rest: Vec<String> = path.rest().iter().map(|segment| (*segment).to_owned()).collect();
+        let rest = path.rest().to_vec();
         let text = path.to_string();
         if path.root() == "extra" {
             let (key, rest) = rest.split_first()?;
@@ -375,8 +375,7 @@ impl RowPath {
             return Some(root);
         }
         let Raw::Json(source) = root else { return None };
-        let segments: Vec<&str> = self.rest.iter().map(String::as_str).collect();
-        let found = crate::path::descend(source, &segments)?;
+        let found = crate::path::find(source, &self.rest).ok().flatten()?;
         build::raw(found, arena).ok().flatten()
     }
 }

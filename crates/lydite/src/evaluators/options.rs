@@ -10,7 +10,7 @@ use crate::text::normalize::{Normalization, Normalizer};
 /// How strictly one dimension of two texts is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Strictness {
+pub(super) enum Strictness {
     /// Differences in it do not count.
     Agnostic,
     /// It is compared as it stands.
@@ -23,19 +23,19 @@ impl Strictness {
     }
 }
 
-pub fn agnostic() -> Strictness {
+pub(super) fn agnostic() -> Strictness {
     Strictness::Agnostic
 }
 
-pub fn full() -> Strictness {
+pub(super) fn full() -> Strictness {
     Strictness::Full
 }
 
-pub fn yes() -> bool {
+pub(super) fn yes() -> bool {
     true
 }
 
-pub fn normalization(capitalization: Strictness, punctuation: Strictness, whitespace: Strictness) -> Normalization {
+pub(super) fn normalization(capitalization: Strictness, punctuation: Strictness, whitespace: Strictness) -> Normalization {
     Normalization {
         fold_case: capitalization.is_agnostic(),
         drop_punctuation: punctuation.is_agnostic(),
@@ -44,7 +44,7 @@ pub fn normalization(capitalization: Strictness, punctuation: Strictness, whites
 }
 
 /// A search for a phrase of the parameter at `path`; an empty one would be found everywhere.
-pub fn phrase_finder(phrase: &str, case_sensitive: bool, path: &str) -> Result<Finder, ParamErrors> {
+pub(super) fn phrase_finder(phrase: &str, case_sensitive: bool, path: &str) -> Result<Finder, ParamErrors> {
     if phrase.is_empty() {
         return Err(empty_phrase(path));
     }
@@ -55,7 +55,7 @@ pub fn phrase_finder(phrase: &str, case_sensitive: bool, path: &str) -> Result<F
 }
 
 /// One search a phrase; the list and its phrases must not be empty.
-pub fn phrase_finders(phrases: &[String], case_sensitive: bool) -> Result<Vec<Finder>, ParamErrors> {
+pub(super) fn phrase_finders(phrases: &[String], case_sensitive: bool) -> Result<Vec<Finder>, ParamErrors> {
     if phrases.is_empty() {
         return Err(ParamErrors::with_help("/phrases", "the list of phrases is empty", "name at least one phrase"));
     }
@@ -66,12 +66,12 @@ pub fn phrase_finders(phrases: &[String], case_sensitive: bool) -> Result<Vec<Fi
         .collect()
 }
 
-pub fn empty_phrase(path: &str) -> ParamErrors {
+pub(super) fn empty_phrase(path: &str) -> ParamErrors {
     ParamErrors::with_help(path, "the phrase is empty, and an empty phrase is in every text", "write the text to look for")
 }
 
 /// A text as it is quoted in a reason: whole if short, else its beginning.
-pub fn quote(text: &str) -> String {
+pub(super) fn quote(text: &str) -> String {
     const LONGEST: usize = 80;
     match text.char_indices().nth(LONGEST) {
         Some((cut, _)) => format!("{:?}…", text.get(..cut).unwrap_or_default()),
@@ -80,7 +80,7 @@ pub fn quote(text: &str) -> String {
 }
 
 /// Where two texts first differ, quoted, for a reason.
-pub fn first_difference(expected: &str, actual: &str) -> String {
+pub(super) fn first_difference(expected: &str, actual: &str) -> String {
     let same = expected.chars().zip(actual.chars()).take_while(|(a, b)| a == b).count();
     if same < 40 {
         return format!("expected {}, found {}", quote(expected), quote(actual));

@@ -8,6 +8,7 @@
 //! once → [`Node::deserialize_into`] → and where something is wrong, [`render`].
 
 mod de;
+mod edit;
 mod parse;
 mod scalar;
 mod schema;

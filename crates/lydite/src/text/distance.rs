@@ -5,7 +5,7 @@
 //! allocated once the [`DistanceScratch`] has grown. Strings are compared as they are; for canonical
 //! equivalence pass them through [`nfc`](super::normalize::nfc) first.
 
-use std::cmp::max;
+use std::cmp::{max, min};
 
 use rapidfuzz::distance::{jaro, jaro_winkler};
 use schemars::JsonSchema;
@@ -113,8 +113,7 @@ pub fn damerau_levenshtein(a: &str, b: &str, scratch: &mut DistanceScratch) -> u
 /// Hamming distance, the shorter string padded with what equals nothing.
 pub fn hamming(a: &str, b: &str) -> usize {
     if a.is_ascii() && b.is_ascii() {
-        let differing = a.bytes().zip(b.bytes()).filter(|(x, y)| x != y).count();
-        return differing + a.len().abs_diff(b.len());
+        return differing_bytes(a.as_bytes(), b.as_bytes()) + a.len().abs_diff(b.len());
     }
     let (mut rest_a, mut rest_b) = (a.chars(), b.chars());
     let mut differing = 0;
@@ -162,60 +161,79 @@ fn levenshtein_of<S: Symbol>(a: &[S], b: &[S], kernels: &mut Kernels) -> usize {
     if short.is_empty() {
         return long.len();
     }
+    let costs = Costs {
+        short: short.len(),
+        long: long.len(),
+    };
     let mut band_open = true;
     let mut least = long.len() - short.len();
-    let mut stop = FIRST_STOP;
-    let mut diagonals = Diagonals::new(short, long, &mut kernels.diagonals);
-    loop {
-        match Method::cheapest(
-            short.len(),
-            long.len(),
-            max(least, diagonals.projected()),
-            band_open,
-        ) {
-            Method::Diagonals => {
-                if let Some(distance) = diagonals.advance(stop) {
-                    return distance;
-                }
-                least = max(least, stop + 1);
-                stop *= 2;
+    let mut stop = least + costs.first_stop();
+    if costs.cheapest(least, band_open) != Method::Columns {
+        let mut diagonals = Diagonals::new(short, long, stop, &mut kernels.diagonals);
+        loop {
+            if let Some(distance) = diagonals.advance(stop) {
+                return distance;
             }
-            Method::Band => {
-                if let Some(distance) = bits::banded(long, short, &mut kernels.bits) {
-                    return distance;
+            least = max(stop + 1, diagonals.projected());
+            match costs.cheapest(least, band_open) {
+                Method::Diagonals => stop *= 2,
+                Method::Band => {
+                    if let Some(distance) = bits::banded(long, short, &mut kernels.bits) {
+                        return distance;
+                    }
+                    band_open = false;
                 }
-                least = max(least, bits::BAND + 1);
-                band_open = false;
+                Method::Columns => break,
             }
-            Method::Columns => return bits::levenshtein(short, long, &mut kernels.bits),
         }
     }
+    bits::levenshtein(short, long, &mut kernels.bits)
 }
 
-/// Edits after which the diagonals are first asked how well they get on.
-const FIRST_STOP: usize = 4;
-
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Method {
     Diagonals,
     Band,
     Columns,
 }
 
-impl Method {
-    /// The method that takes least time for about `edits` edits. The weights are nanoseconds as
-    /// measured by `benches/distances.rs`; only their ratios matter.
-    fn cheapest(short: usize, long: usize, edits: usize, band_open: bool) -> Self {
-        let diagonals = (edits + 1) * (edits + 1) * 3 + long / 8;
-        let band = 60 + short * 3;
-        let columns = 40 + long * (2 + short.div_ceil(64));
-        let band_fits = band_open && edits <= bits::BAND;
-        if diagonals <= columns && (!band_fits || diagonals <= band) {
-            Self::Diagonals
-        } else if band_fits && band < columns {
-            Self::Band
+/// What each method costs for strings of these lengths, in tenths of a nanosecond as measured by
+/// `benches/distances.rs`; only the ratios matter.
+struct Costs {
+    short: usize,
+    long: usize,
+}
+
+impl Costs {
+    /// Edits to look for along the diagonals before anything is known: as many as cost a quarter of
+    /// the alternative.
+    fn first_stop(&self) -> usize {
+        max(2, (min(self.band(), self.columns()) / 4 / 20).isqrt())
+    }
+
+    /// The method that takes least time for about `edits` edits.
+    fn cheapest(&self, edits: usize, band_open: bool) -> Method {
+        let band = if band_open && edits <= bits::BAND {
+            self.band()
         } else {
-            Self::Columns
+            usize::MAX
+        };
+        let diagonals = 20 * edits.saturating_mul(edits) + self.long;
+        if diagonals < min(band, self.columns()) {
+            Method::Diagonals
+        } else if band < self.columns() {
+            Method::Band
+        } else {
+            Method::Columns
         }
+    }
+
+    fn band(&self) -> usize {
+        500 + 33 * self.short
+    }
+
+    fn columns(&self) -> usize {
+        400 + self.long * (20 + 15 * self.short.div_ceil(64))
     }
 }
 
@@ -232,6 +250,20 @@ fn damerau_of<S: Symbol>(a: &[S], b: &[S], kernels: &mut Kernels) -> usize {
 fn indel_of<S: Symbol>(a: &[S], b: &[S], kernels: &mut Kernels) -> usize {
     let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
     short.len() + long.len() - 2 * bits::common_subsequence(short, long, &mut kernels.bits)
+}
+
+/// Positions that differ, up to the shorter length. Counted in bytes, which the compiler turns into
+/// vector code.
+fn differing_bytes(a: &[u8], b: &[u8]) -> usize {
+    let chunks = a
+        .chunks(usize::from(u8::MAX))
+        .zip(b.chunks(usize::from(u8::MAX)));
+    chunks
+        .map(|(a, b)| {
+            let differing = a.iter().zip(b).fold(0_u8, |n, (x, y)| n + u8::from(x != y));
+            usize::from(differing)
+        })
+        .sum()
 }
 
 fn char_count(s: &str) -> usize {
@@ -532,7 +564,7 @@ mod tests {
                 band,
                 expected
             );
-            let mut diagonals = Diagonals::new(short, long, &mut kernels.diagonals);
+            let mut diagonals = Diagonals::new(short, long, 1, &mut kernels.diagonals);
             if plain > 0 {
                 prop_assert_eq!(diagonals.advance(plain - 1), None);
                 prop_assert_eq!(diagonals.advance(plain), Some(plain));

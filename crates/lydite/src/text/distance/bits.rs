@@ -79,7 +79,7 @@ pub(super) fn banded<S: Symbol>(
     }
     let recent = &mut scratch.recent;
     recent.clear();
-    recent.resize(alphabet(pattern, text), (0, 0));
+    recent.resize(S::alphabet(pattern, text), (0, 0));
     let (head, entering) = pattern.split_at_checked(band)?;
     for (step, &symbol) in (0..).zip(head) {
         enter(recent, symbol, step);
@@ -194,25 +194,15 @@ fn fill_places<'s, S: Symbol, const N: usize>(
     places: &'s mut Vec<u64>,
 ) -> &'s [[u64; N]] {
     places.clear();
-    places.resize(alphabet(rows, text) * N, 0);
-    let (table, _) = places.as_chunks_mut::<N>();
+    places.resize(S::alphabet(rows, text) * N, 0);
     for (w, word) in rows.chunks(64).enumerate() {
         for (bit, symbol) in word.iter().enumerate() {
-            if let Some(cell) = table
-                .get_mut(symbol.index())
-                .and_then(|entry| entry.get_mut(w))
-            {
+            if let Some(cell) = places.get_mut(symbol.index() * N + w) {
                 *cell |= 1 << bit;
             }
         }
     }
-    table
-}
-
-/// Size of a table that all symbols index.
-fn alphabet<S: Symbol>(a: &[S], b: &[S]) -> usize {
-    let largest = a.iter().chain(b).map(|symbol| symbol.index()).max();
-    largest.map_or(0, |largest| largest + 1)
+    places.as_chunks().0
 }
 
 /// `symbol` enters the band at its lowest bit row in this step; older places have moved up.

@@ -66,15 +66,8 @@ impl<S: Symbol> Band<'_, S> {
         let (m, n, most) = (self.a.len(), self.b.len(), self.most);
         cells.clear();
         cells.resize((m + 1) * self.width, FAR);
-        let alphabet = self
-            .a
-            .iter()
-            .chain(self.b)
-            .map(|s| s.index())
-            .max()
-            .map_or(0, |s| s + 1);
         last_row.clear();
-        last_row.resize(alphabet, 0);
+        last_row.resize(S::alphabet(self.a, self.b), 0);
         for j in 0..=min(n, most) {
             cells[self.at(0, j)] = j as u32;
         }

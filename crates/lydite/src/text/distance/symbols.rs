@@ -13,6 +13,12 @@ pub(super) trait Symbol: Copy + Eq + HashableChar + std::fmt::Debug {
 
     /// How many symbols from `a[i]` and `b[j]` on are equal.
     fn equal_run(a: &[Self], i: usize, b: &[Self], j: usize) -> usize;
+
+    /// The same backwards, without the last `i` and `j` symbols.
+    fn equal_run_back(a: &[Self], i: usize, b: &[Self], j: usize) -> usize;
+
+    /// Size of a table that all symbols of `a` and `b` index.
+    fn alphabet(a: &[Self], b: &[Self]) -> usize;
 }
 
 /// Two strings over one alphabet.
@@ -73,6 +79,16 @@ impl Symbol for u8 {
         );
         byte_run(a, b)
     }
+
+    #[inline]
+    fn equal_run_back(a: &[Self], i: usize, b: &[Self], j: usize) -> usize {
+        byte_run_back(without_last(a, i), without_last(b, j))
+    }
+
+    fn alphabet(a: &[Self], b: &[Self]) -> usize {
+        let largest = |s: &[Self]| s.iter().fold(0, |largest, &symbol| symbol.max(largest));
+        usize::from(largest(a).max(largest(b))) + 1
+    }
 }
 
 impl Symbol for u32 {
@@ -80,7 +96,6 @@ impl Symbol for u32 {
         self as usize
     }
 
-    #[inline]
     fn equal_run(a: &[Self], i: usize, b: &[Self], j: usize) -> usize {
         let (a, b) = (
             a.get(i..).unwrap_or_default(),
@@ -88,6 +103,30 @@ impl Symbol for u32 {
         );
         a.iter().zip(b).take_while(|(x, y)| x == y).count()
     }
+
+    fn equal_run_back(a: &[Self], i: usize, b: &[Self], j: usize) -> usize {
+        let (a, b) = (without_last(a, i), without_last(b, j));
+        a.iter()
+            .rev()
+            .zip(b.iter().rev())
+            .take_while(|(x, y)| x == y)
+            .count()
+    }
+
+    fn alphabet(a: &[Self], b: &[Self]) -> usize {
+        a.iter()
+            .chain(b)
+            .max()
+            .map_or(0, |&largest| largest as usize + 1)
+    }
+}
+
+fn without_last<S>(symbols: &[S], n: usize) -> &[S] {
+    symbols
+        .len()
+        .checked_sub(n)
+        .and_then(|end| symbols.get(..end))
+        .unwrap_or_default()
 }
 
 /// Length of the common prefix, eight bytes at a time.
@@ -108,6 +147,7 @@ fn byte_run(mut a: &[u8], mut b: &[u8]) -> usize {
 }
 
 /// Length of the common suffix, eight bytes at a time.
+#[inline]
 fn byte_run_back(mut a: &[u8], mut b: &[u8]) -> usize {
     let mut run = 0;
     while let (Some((rest_a, x)), Some((rest_b, y))) =

@@ -13,4 +13,5 @@ pub mod path;
 pub mod record;
 pub mod results;
 pub mod stats;
+pub mod suite;
 pub mod text;

@@ -26,7 +26,11 @@ pub struct BlockSize {
 impl Default for BlockSize {
     /// 256 KiB, which fits a core's second-level cache; 4,096 records; records of up to 1 GiB.
     fn default() -> Self {
-        Self { bytes: 256 << 10, records: 4096, record_bytes: 1 << 30 }
+        Self {
+            bytes: 256 << 10,
+            records: 4096,
+            record_bytes: 1 << 30,
+        }
     }
 }
 
@@ -157,7 +161,12 @@ impl<'b> Iterator for Records<'b> {
             }
             (Err(error), _) => Err((**error).clone()),
         };
-        Some(RawRecord { line, column, text, origin: self.origin })
+        Some(RawRecord {
+            line,
+            column,
+            text,
+            origin: self.origin,
+        })
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -171,7 +180,12 @@ impl ExactSizeIterator for Records<'_> {}
 pub(super) fn check_utf8(bytes: &[u8]) -> Result<&str, (usize, ReadError)> {
     simdutf8::compat::from_utf8(bytes).map_err(|error| {
         let valid = error.valid_up_to();
-        (valid, ReadError::NotUtf8 { byte: bytes.get(valid).copied().unwrap_or_default() })
+        (
+            valid,
+            ReadError::NotUtf8 {
+                byte: bytes.get(valid).copied().unwrap_or_default(),
+            },
+        )
     })
 }
 
@@ -179,9 +193,10 @@ pub(super) fn check_utf8(bytes: &[u8]) -> Result<&str, (usize, ReadError)> {
 pub(super) fn advance((line, column): (u64, u64), bytes: &[u8]) -> (u64, u64) {
     match memrchr(b'\n', bytes) {
         None => (line, column + bytes.len() as u64),
-        Some(last) => {
-            (line + memchr_iter(b'\n', bytes).count() as u64, (bytes.len() - last) as u64)
-        }
+        Some(last) => (
+            line + memchr_iter(b'\n', bytes).count() as u64,
+            (bytes.len() - last) as u64,
+        ),
     }
 }
 
@@ -219,7 +234,11 @@ impl Found {
     /// Adds a record that stands in the window.
     #[inline]
     pub(super) fn push(&mut self, range: Range<usize>, (line, column): (u64, u64)) {
-        self.items.push(Item { line, column, found: Ok(range) });
+        self.items.push(Item {
+            line,
+            column,
+            found: Ok(range),
+        });
     }
 
     /// Adds a record whose text was appended to `made`.
@@ -230,7 +249,11 @@ impl Found {
 
     /// Adds a bad record.
     pub(super) fn push_bad(&mut self, error: ReadError, (line, column): (u64, u64)) {
-        self.items.push(Item { line, column, found: Err(Box::new(error)) });
+        self.items.push(Item {
+            line,
+            column,
+            found: Err(Box::new(error)),
+        });
     }
 }
 
@@ -268,12 +291,19 @@ mod tests {
 
     #[test]
     fn errors_inside_a_record_are_located_in_the_file() {
-        let record =
-            RawRecord { line: 7, column: 3, text: Ok("{\n \"a\": x}"), origin: Origin::Input };
+        let record = RawRecord {
+            line: 7,
+            column: 3,
+            text: Ok("{\n \"a\": x}"),
+            origin: Origin::Input,
+        };
         assert_eq!(record.locate(0), (7, 3));
         assert_eq!(record.locate(8), (8, 7));
         assert_eq!(record.locate(999), (8, 9));
-        let made = RawRecord { origin: Origin::Made, ..record };
+        let made = RawRecord {
+            origin: Origin::Made,
+            ..record
+        };
         assert_eq!(made.locate(8), (7, 3));
     }
 }

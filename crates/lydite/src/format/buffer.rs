@@ -49,7 +49,10 @@ impl Buffer {
     /// Reads until it holds `len` bytes or the reader ends. What was read before an error stays.
     pub(super) fn fill(&mut self, reader: &mut dyn Read, len: usize) -> io::Result<()> {
         self.grow(len);
-        while let Some(spare) = self.bytes.get_mut(self.len..len).filter(|spare| !spare.is_empty())
+        while let Some(spare) = self
+            .bytes
+            .get_mut(self.len..len)
+            .filter(|spare| !spare.is_empty())
         {
             let room = spare.len();
             match reader.read(spare) {

@@ -19,13 +19,22 @@ impl InputCopy {
     /// Creates the file, or empties one that is there.
     pub(super) fn create(path: &Path) -> Result<Self, InputError> {
         let encoder = File::create(path)
-            .and_then(|file| zstd::stream::write::Encoder::new(file, LEVEL))
+            .and_then(|file| {
+                let mut encoder = zstd::stream::write::Encoder::new(file, LEVEL)?;
+                encoder.include_checksum(true)?;
+                Ok(encoder)
+            })
             .map_err(|cause| failed(path, cause))?;
-        Ok(Self { path: path.to_owned(), encoder })
+        Ok(Self {
+            path: path.to_owned(),
+            encoder,
+        })
     }
 
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), InputError> {
-        self.encoder.write_all(bytes).map_err(|cause| failed(&self.path, cause))
+        self.encoder
+            .write_all(bytes)
+            .map_err(|cause| failed(&self.path, cause))
     }
 
     /// Makes the file hold all that was written so far, on disk, so that it can be read up to
@@ -40,12 +49,18 @@ impl InputCopy {
     /// Ends the zstd frame.
     pub(super) fn finish(self) -> Result<(), InputError> {
         let Self { path, encoder } = self;
-        encoder.finish().and_then(|file| file.sync_data()).map_err(|cause| failed(&path, cause))
+        encoder
+            .finish()
+            .and_then(|file| file.sync_data())
+            .map_err(|cause| failed(&path, cause))
     }
 }
 
 fn failed(path: &Path, cause: io::Error) -> InputError {
-    InputError::Copy { file: path.display().to_string(), cause }
+    InputError::Copy {
+        file: path.display().to_string(),
+        cause,
+    }
 }
 
 #[cfg(test)]
@@ -61,7 +76,10 @@ mod tests {
     fn the_copy_holds_the_input_as_it_was() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("input.zst");
-        let source = Source { copy: Some(path.clone()), ..Source::reader("-", Cursor::new(CSV)) };
+        let source = Source {
+            copy: Some(path.clone()),
+            ..Source::reader("-", Cursor::new(CSV))
+        };
         let mut reader = open(vec![source], BlockSize::default()).unwrap();
         let mut block = Block::new();
         while reader.next_block(&mut block).unwrap() {}
@@ -81,7 +99,10 @@ mod tests {
             format: Some(Format::Jsonl),
             ..Source::reader("-", Cursor::new(lines.clone()))
         };
-        let size = BlockSize { records: 10, ..BlockSize::default() };
+        let size = BlockSize {
+            records: 10,
+            ..BlockSize::default()
+        };
         let mut reader = open(vec![source], size).unwrap();
         let mut block = Block::new();
         assert!(reader.next_block(&mut block).unwrap());
@@ -93,7 +114,10 @@ mod tests {
         std::io::Read::read_exact(&mut decoder, &mut copied).unwrap();
         assert_eq!(copied, &lines.as_bytes()[..read]);
         reader.finish().unwrap();
-        assert_eq!(zstd::decode_all(fs::File::open(&path).unwrap()).unwrap(), copied);
+        assert_eq!(
+            zstd::decode_all(fs::File::open(&path).unwrap()).unwrap(),
+            copied
+        );
     }
 
     #[test]
@@ -104,6 +128,11 @@ mod tests {
         };
         let error = open(vec![source], BlockSize::default()).unwrap_err();
         assert!(matches!(error, InputError::Copy { .. }), "{error}");
-        assert!(error.to_string().starts_with("/nowhere/at/all.zst: the copy"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .starts_with("/nowhere/at/all.zst: the copy"),
+            "{error}"
+        );
     }
 }

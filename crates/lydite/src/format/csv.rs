@@ -5,6 +5,7 @@
 //! not tell where a cell began; both are what a person needs to repair a table.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ use super::stream::{Split, Window};
 /// How a table is written, where its first lines shall not tell.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CsvOptions {
-    /// The byte between cells; found out by default (comma, semicolon, tab or bar).
+    /// The ASCII byte between cells; found out by default (comma, semicolon, tab or bar).
     pub delimiter: Option<u8>,
     /// The byte around cells that hold delimiters, line breaks or quotes.
     pub quote: Quote,
@@ -31,7 +32,7 @@ pub enum Quote {
     /// `"`, or `'` where the header begins with that and has no `"`.
     #[default]
     Sniff,
-    /// This byte.
+    /// This ASCII byte.
     Byte(u8),
     /// None: every quote is text, and no cell holds a delimiter or a line break.
     None,
@@ -58,17 +59,27 @@ impl Csv {
         options: CsvOptions,
     ) -> Self {
         let options = CsvOptions {
-            delimiter: options.delimiter.or((format == Format::Tsv).then_some(b'\t')),
+            delimiter: options
+                .delimiter
+                .or((format == Format::Tsv).then_some(b'\t')),
             ..options
         };
         let dialect = Dialect::sniff(head, options);
-        Self { file, dialect, header: None, place: (1, 1), cells: Vec::new() }
+        Self {
+            file,
+            dialect,
+            header: None,
+            place: (1, 1),
+            cells: Vec::new(),
+        }
     }
 
     /// Takes the row that `row` holds, without its line break.
     fn row(&mut self, row: &[u8], fault: Option<Fault>, found: &mut Found) {
         let blank = match &*self.cells {
-            [only] if !only.quoted => row.is_empty() || (self.is_wide() && row.trim_ascii().is_empty()),
+            [only] if !only.quoted => {
+                row.is_empty() || (self.is_wide() && row.trim_ascii().is_empty())
+            }
             _ => false,
         };
         if blank {
@@ -101,15 +112,19 @@ impl Csv {
         if let Err((at, error)) = check_utf8(row) {
             found.push_bad(error, self.locate(row, at));
         }
-        let mut header: Vec<Column> = Vec::with_capacity(self.cells.len());
+        let mut header = Vec::with_capacity(self.cells.len());
+        let mut names = HashSet::new();
         for (index, cell) in self.cells.iter().enumerate() {
             let text = String::from_utf8_lossy(row.get(cell.range.clone()).unwrap_or_default());
             let name = self.dialect.unescape(&text, cell.doubled).trim().to_owned();
             let number = index + 1;
             let error = if name.is_empty() {
                 Some(ReadError::UnnamedColumn { number })
-            } else if header.iter().any(|column| column.used && column.name == name) {
-                Some(ReadError::DuplicateColumn { number, name: name.clone() })
+            } else if !names.insert(name.clone()) {
+                Some(ReadError::DuplicateColumn {
+                    number,
+                    name: name.clone(),
+                })
             } else {
                 None
             };
@@ -117,7 +132,11 @@ impl Csv {
             if let Some(error) = error {
                 found.push_bad(error, self.locate(row, cell.start));
             }
-            header.push(Column { reading: Reading::of(&name), name, used });
+            header.push(Column {
+                reading: Reading::of(&name),
+                name,
+                used,
+            });
         }
         header
     }
@@ -135,12 +154,25 @@ impl Csv {
         }
         let (expected, cells) = (header.len(), self.cells.len());
         if expected != cells {
-            let at = self.cells.get(expected).map_or(row.len(), |extra| extra.start);
-            return Err((at, ReadError::CellCount { expected, found: cells }));
+            let at = self
+                .cells
+                .get(expected)
+                .map_or(row.len(), |extra| extra.start);
+            return Err((
+                at,
+                ReadError::CellCount {
+                    expected,
+                    found: cells,
+                },
+            ));
         }
         out.push(b'{');
         let mut separator = None;
-        for (column, cell) in header.iter().zip(&self.cells).filter(|(column, _)| column.used) {
+        for (column, cell) in header
+            .iter()
+            .zip(&self.cells)
+            .filter(|(column, _)| column.used)
+        {
             let raw = text.get(cell.range.clone()).unwrap_or_default();
             let value = self.dialect.unescape(raw, cell.doubled);
             if column.reading != Reading::Text && value.trim().is_empty() {
@@ -150,7 +182,9 @@ impl Csv {
             separator = Some(b',');
             write_text(&column.name, out);
             out.push(b':');
-            column.write(&value, out).map_err(|error| (cell.start, error))?;
+            column
+                .write(&value, out)
+                .map_err(|error| (cell.start, error))?;
         }
         out.push(b'}');
         Ok(())
@@ -180,7 +214,10 @@ impl Split for Csv {
     ) -> Result<(), InputError> {
         while !found.is_full(*cut) {
             let text = window.text.get(*cut..).unwrap_or_default();
-            let rest = Window { text, last: window.last };
+            let rest = Window {
+                text,
+                last: window.last,
+            };
             match self.dialect.row(&rest, &mut self.cells) {
                 Row::More => break,
                 Row::Unclosed { at } => {
@@ -217,14 +254,15 @@ impl Column {
         let json = value.trim();
         match self.reading {
             Reading::Json if is_json(json) => out.extend(json.as_bytes()),
-            Reading::Text | Reading::Json => write_text(value, out),
             Reading::List | Reading::ListOrText if json.starts_with('[') && is_json(json) => {
                 out.extend(json.as_bytes());
             }
             Reading::List | Reading::ListOrText if is_python_list(json) => {
-                return Err(ReadError::PythonList { column: self.name.clone() });
+                return Err(ReadError::PythonList {
+                    column: self.name.clone(),
+                });
             }
-            Reading::ListOrText => write_text(value, out),
+            Reading::Text | Reading::Json | Reading::ListOrText => write_text(value, out),
             Reading::List => {
                 out.push(b'[');
                 if json.starts_with('{') && is_json(json) {
@@ -259,8 +297,17 @@ impl Reading {
             "contexts" | "retrieved_contexts" | "retrieval_context" | "retrievalContext"
             | "documents" | "chunks" | "candidates" | "relevant_ids" | "tags" => Self::List,
             "context" | "outputs" | "labels" => Self::ListOrText,
-            "messages" | "variables" | "vars" | "weights" | "metadata" | "tools"
-            | "reference_tool_calls" | "trajectory" | "evaluators" | "trial" | "latency_ms"
+            "messages"
+            | "variables"
+            | "vars"
+            | "weights"
+            | "metadata"
+            | "tools"
+            | "reference_tool_calls"
+            | "trajectory"
+            | "evaluators"
+            | "trial"
+            | "latency_ms"
             | "cost_usd" => Self::Json,
             _ => Self::Text,
         }
@@ -277,9 +324,22 @@ fn is_python_list(text: &str) -> bool {
         && (text.ends_with("']") || text.ends_with("\"]"))
 }
 
+/// Appends a JSON string.
 fn write_text(text: &str, out: &mut Vec<u8>) {
-    let written = serde_json::to_writer(out, text);
-    debug_assert!(written.is_ok(), "writing to memory does not fail");
+    // Without an early end the loop runs on vectors: most cells need no escape.
+    let escapes = |byte: &u8| matches!(byte, ..b' ' | b'"' | b'\\');
+    if text
+        .as_bytes()
+        .iter()
+        .fold(false, |any, byte| any | escapes(byte))
+    {
+        let written = serde_json::to_writer(out, text);
+        debug_assert!(written.is_ok(), "writing to memory does not fail");
+    } else {
+        out.push(b'"');
+        out.extend_from_slice(text.as_bytes());
+        out.push(b'"');
+    }
 }
 
 /// A cell of a row.
@@ -299,7 +359,11 @@ enum Row {
     /// The file ends inside the quotes opened at this offset.
     Unclosed { at: usize },
     /// The row ends at `end`, the next one begins at `next`.
-    Whole { end: usize, next: usize, fault: Option<Fault> },
+    Whole {
+        end: usize,
+        next: usize,
+        fault: Option<Fault>,
+    },
 }
 
 #[derive(Clone, Copy)]
@@ -326,21 +390,40 @@ impl Dialect {
     /// one that makes more cells. A header of one column is taken for comma separated.
     fn sniff(head: &Window<'_>, options: CsvOptions) -> Self {
         const ROWS: usize = 20;
-        let text = head.text.trim_ascii_start();
+        let blank = head
+            .text
+            .iter()
+            .take_while(|byte| matches!(byte, b'\r' | b'\n'))
+            .count();
+        let text = head.text.get(blank..).unwrap_or_default();
         let header = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
         let quote = match options.quote {
-            Quote::Byte(byte) => Some(byte),
+            Quote::Byte(byte) => Some(byte).filter(u8::is_ascii),
             Quote::None => None,
-            Quote::Sniff if header.first() == Some(&b'\'') && !header.contains(&b'"') => Some(b'\''),
+            Quote::Sniff if header.first() == Some(&b'\'') && !header.contains(&b'"') => {
+                Some(b'\'')
+            }
             Quote::Sniff => Some(b'"'),
         };
-        if let Some(delimiter) = options.delimiter {
+        if let Some(delimiter) = options.delimiter.filter(u8::is_ascii) {
             return Self { delimiter, quote };
         }
-        let mut best = (Self { delimiter: b',', quote }, (0, 1));
+        let mut best = (
+            Self {
+                delimiter: b',',
+                quote,
+            },
+            (0, 1),
+        );
         for delimiter in [b',', b';', b'\t', b'|'] {
             let dialect = Self { delimiter, quote };
-            let counts = dialect.cell_counts(Window { text, last: head.last }, ROWS);
+            let counts = dialect.cell_counts(
+                Window {
+                    text,
+                    last: head.last,
+                },
+                ROWS,
+            );
             let columns = counts.first().copied().unwrap_or_default();
             let alike = counts.iter().filter(|count| **count == columns).count();
             if columns > 1 && (alike, columns) > best.1 {
@@ -413,17 +496,37 @@ impl Dialect {
                 _ => break at,
             }
         };
-        let cell = Cell { start, range: start + 1..close, quoted: true, doubled };
+        let cell = Cell {
+            start,
+            range: start + 1..close,
+            quoted: true,
+            doubled,
+        };
         let ended = match text.get(close + 1..).unwrap_or_default() {
-            [] => CellEnd::Row { end: close + 1, next: close + 1 },
-            [b'\n', ..] => CellEnd::Row { end: close + 1, next: close + 2 },
-            [b'\r', b'\n', ..] => CellEnd::Row { end: close + 1, next: close + 3 },
-            [b'\r'] if last => CellEnd::Row { end: close + 1, next: close + 2 },
+            [] => CellEnd::Row {
+                end: close + 1,
+                next: close + 1,
+            },
+            [b'\n', ..] => CellEnd::Row {
+                end: close + 1,
+                next: close + 2,
+            },
+            [b'\r', b'\n', ..] => CellEnd::Row {
+                end: close + 1,
+                next: close + 3,
+            },
+            [b'\r'] if last => CellEnd::Row {
+                end: close + 1,
+                next: close + 2,
+            },
             [b'\r'] => CellEnd::More,
             [byte, ..] if *byte == self.delimiter => CellEnd::Delimiter { next: close + 2 },
             _ => {
                 let kind = FaultKind::TextAfterQuote { opened: start };
-                fault.get_or_insert(Fault { at: close + 1, kind });
+                fault.get_or_insert(Fault {
+                    at: close + 1,
+                    kind,
+                });
                 return self.unquoted(window, start, close + 1, cells, fault);
             }
         };
@@ -454,7 +557,13 @@ impl Dialect {
                     return CellEnd::More;
                 }
                 let end = without_return(text, start, text.len());
-                break (end, CellEnd::Row { end, next: text.len() });
+                break (
+                    end,
+                    CellEnd::Row {
+                        end,
+                        next: text.len(),
+                    },
+                );
             };
             at += found;
             match text.get(at) {
@@ -466,12 +575,20 @@ impl Dialect {
                     break (at, CellEnd::Delimiter { next: at + 1 });
                 }
                 _ => {
-                    fault.get_or_insert(Fault { at, kind: FaultKind::BareQuote });
+                    fault.get_or_insert(Fault {
+                        at,
+                        kind: FaultKind::BareQuote,
+                    });
                     at += 1;
                 }
             }
         };
-        cells.push(Cell { start, range: start..end, quoted: false, doubled: false });
+        cells.push(Cell {
+            start,
+            range: start..end,
+            quoted: false,
+            doubled: false,
+        });
         ended
     }
 
@@ -526,12 +643,18 @@ mod tests {
             (
                 "plain",
                 "query,output\nq1,o1\r\nq2,o2",
-                &[(2, r#"{"query":"q1","output":"o1"}"#), (3, r#"{"query":"q2","output":"o2"}"#)],
+                &[
+                    (2, r#"{"query":"q1","output":"o1"}"#),
+                    (3, r#"{"query":"q2","output":"o2"}"#),
+                ],
             ),
             (
                 "blank lines",
                 "\n\nquery,output\n\n \nq,\n\r\n,o\n",
-                &[(6, r#"{"query":"q","output":""}"#), (8, r#"{"query":"","output":"o"}"#)],
+                &[
+                    (6, r#"{"query":"q","output":""}"#),
+                    (8, r#"{"query":"","output":"o"}"#),
+                ],
             ),
             (
                 "quotes",
@@ -546,32 +669,57 @@ mod tests {
                 "'query','output'\n'a, \"b\"','it''s'\n",
                 &[(2, r#"{"query":"a, \"b\"","output":"it's"}"#)],
             ),
-            ("one column", "query\nhello\n\n\"a, b\"\n \n", &[
-                (2, r#"{"query":"hello"}"#),
-                (4, r#"{"query":"a, b"}"#),
-                (5, r#"{"query":" "}"#),
-            ]),
-            ("header spaces", " query , output\n q,o \n", &[(2, r#"{"query":" q","output":"o "}"#)]),
-            ("bars", "id|output\n1|a,b;c\n", &[(2, r#"{"id":"1","output":"a,b;c"}"#)]),
-            ("tabs, bare quotes", "id\toutput\n1\tsay \"hi\", now\n", &[
-                (2, r#"{"id":"1","output":"say \"hi\", now"}"#),
-            ]),
+            (
+                "one column",
+                "query\nhello\n\n\"a, b\"\n \n",
+                &[
+                    (2, r#"{"query":"hello"}"#),
+                    (4, r#"{"query":"a, b"}"#),
+                    (5, r#"{"query":" "}"#),
+                ],
+            ),
+            (
+                "header spaces",
+                " query , output\n q,o \n",
+                &[(2, r#"{"query":" q","output":"o "}"#)],
+            ),
+            (
+                "bars",
+                "id|output\n1|a,b;c\n",
+                &[(2, r#"{"id":"1","output":"a,b;c"}"#)],
+            ),
+            (
+                "tabs, bare quotes",
+                "id\toutput\n1\tsay \"hi\", now\n",
+                &[(2, r#"{"id":"1","output":"say \"hi\", now"}"#)],
+            ),
             // The header has commas too, but the rows agree with the semicolon.
-            ("which delimiter", "id;query, please, now;output\n1;q;o\n2;q, r;o\n", &[
-                (2, r#"{"id":"1","query, please, now":"q","output":"o"}"#),
-                (3, r#"{"id":"2","query, please, now":"q, r","output":"o"}"#),
-            ]),
+            (
+                "which delimiter",
+                "id;query, please, now;output\n1;q;o\n2;q, r;o\n",
+                &[
+                    (2, r#"{"id":"1","query, please, now":"q","output":"o"}"#),
+                    (3, r#"{"id":"2","query, please, now":"q, r","output":"o"}"#),
+                ],
+            ),
             // promptfoo pull 2230 (pf-csv-03): Excel's mark became part of the first name.
-            ("pf-csv-03", "\u{feff}o,__expected\nhello,hello\n", &[
-                (2, r#"{"o":"hello","__expected":"hello"}"#),
-            ]),
+            (
+                "pf-csv-03",
+                "\u{feff}o,__expected\nhello,hello\n",
+                &[(2, r#"{"o":"hello","__expected":"hello"}"#)],
+            ),
             // promptfoo testCaseReader.ts (pf-csv-05): no detection of semicolons.
-            ("pf-csv-05", "o;__expected\n\"a,b\";\"a,b\"\n", &[
-                (2, r#"{"o":"a,b","__expected":"a,b"}"#),
-            ]),
+            (
+                "pf-csv-05",
+                "o;__expected\n\"a,b\";\"a,b\"\n",
+                &[(2, r#"{"o":"a,b","__expected":"a,b"}"#)],
+            ),
         ];
         for (name, text, want) in cases {
-            let want: Vec<_> = want.iter().map(|(line, text)| good(*line, 1, text)).collect();
+            let want: Vec<_> = want
+                .iter()
+                .map(|(line, text)| good(*line, 1, text))
+                .collect();
             assert_eq!(read(text), want, "{name}");
         }
         let tsv = read_all(b"a,b\tc\n1\t2\n", "t.tsv");
@@ -583,22 +731,54 @@ mod tests {
         let list = r#"[""a"",""b""]"#;
         for (column, cell, want) in [
             ("output", "42", r#"{"id":"1","output":"42"}"#),
-            ("answer", "\"{\"\"a\"\":1}\"", r#"{"id":"1","answer":"{\"a\":1}"}"#),
-            ("ground_truths", "\"[\"\"a\"\"]\"", r#"{"id":"1","ground_truths":"[\"a\"]"}"#),
+            (
+                "answer",
+                "\"{\"\"a\"\":1}\"",
+                r#"{"id":"1","answer":"{\"a\":1}"}"#,
+            ),
+            (
+                "ground_truths",
+                "\"[\"\"a\"\"]\"",
+                r#"{"id":"1","ground_truths":"[\"a\"]"}"#,
+            ),
             ("unknown", "true", r#"{"id":"1","unknown":"true"}"#),
             ("expected", "", r#"{"id":"1","expected":""}"#),
-            ("contexts", &format!("\"{list}\""), r#"{"id":"1","contexts":["a","b"]}"#),
-            ("contexts", "\"{\"\"document\"\":\"\"a\"\"}\"", r#"{"id":"1","contexts":[{"document":"a"}]}"#),
-            ("retrieved_contexts", "one text", r#"{"id":"1","retrieved_contexts":["one text"]}"#),
+            (
+                "contexts",
+                &format!("\"{list}\""),
+                r#"{"id":"1","contexts":["a","b"]}"#,
+            ),
+            (
+                "contexts",
+                "\"{\"\"document\"\":\"\"a\"\"}\"",
+                r#"{"id":"1","contexts":[{"document":"a"}]}"#,
+            ),
+            (
+                "retrieved_contexts",
+                "one text",
+                r#"{"id":"1","retrieved_contexts":["one text"]}"#,
+            ),
             ("contexts", "42", r#"{"id":"1","contexts":["42"]}"#),
-            ("contexts", "[1] see below", r#"{"id":"1","contexts":["[1] see below"]}"#),
+            (
+                "contexts",
+                "[1] see below",
+                r#"{"id":"1","contexts":["[1] see below"]}"#,
+            ),
             ("contexts", "", r#"{"id":"1"}"#),
             ("tags", "fr", r#"{"id":"1","tags":["fr"]}"#),
             ("tags", "  ", r#"{"id":"1"}"#),
             ("context", "a text", r#"{"id":"1","context":"a text"}"#),
-            ("context", &format!("\"{list}\""), r#"{"id":"1","context":["a","b"]}"#),
+            (
+                "context",
+                &format!("\"{list}\""),
+                r#"{"id":"1","context":["a","b"]}"#,
+            ),
             ("outputs", "42", r#"{"id":"1","outputs":"42"}"#),
-            ("metadata", "\"{\"\"a\"\": [1]}\"", r#"{"id":"1","metadata":{"a": [1]}}"#),
+            (
+                "metadata",
+                "\"{\"\"a\"\": [1]}\"",
+                r#"{"id":"1","metadata":{"a": [1]}}"#,
+            ),
             ("metadata", "oops", r#"{"id":"1","metadata":"oops"}"#),
             ("trial", "3", r#"{"id":"1","trial":3}"#),
             ("latency_ms", " 12.5", r#"{"id":"1","latency_ms":12.5}"#),
@@ -610,7 +790,10 @@ mod tests {
         }
         let deep = "[".repeat(100_000);
         let rows = read(&format!("metadata,id\n{deep},1\n"));
-        assert_eq!(rows, [good(2, 1, &format!(r#"{{"metadata":"{deep}","id":"1"}}"#))]);
+        assert_eq!(
+            rows,
+            [good(2, 1, &format!(r#"{{"metadata":"{deep}","id":"1"}}"#))]
+        );
     }
 
     #[test]
@@ -618,9 +801,15 @@ mod tests {
         let count = |expected, found| ReadError::CellCount { expected, found };
         let row = |line| good(line, 1, r#"{"a":"1","b":"2"}"#);
         let cases: Vec<(&str, Vec<Item>)> = vec![
-            ("a,b\n1,2\n1\n1,2\n", vec![row(2), bad(3, 2, count(2, 1)), row(4)]),
+            (
+                "a,b\n1,2\n1\n1,2\n",
+                vec![row(2), bad(3, 2, count(2, 1)), row(4)],
+            ),
             ("a,b\n1,2,3,4\n1,2\n", vec![bad(2, 5, count(2, 4)), row(3)]),
-            ("a,b\n\"x\ny\",2,3\n1,2", vec![bad(3, 6, count(2, 3)), row(4)]),
+            (
+                "a,b\n\"x\ny\",2,3\n1,2",
+                vec![bad(3, 6, count(2, 3)), row(4)],
+            ),
             // promptfoo issue 3069 (pf-csv-04)
             (
                 "label,query,answer\nlbl,What date?,{\"answer\":\"\"}\nl,q,a\n",
@@ -629,15 +818,28 @@ mod tests {
                     good(3, 1, r#"{"label":"l","query":"q","answer":"a"}"#),
                 ],
             ),
-            ("a,b\n1, \"2\"\n1,2\n", vec![bad(2, 4, ReadError::BareQuote), row(3)]),
+            (
+                "a,b\n1, \"2\"\n1,2\n",
+                vec![bad(2, 4, ReadError::BareQuote), row(3)],
+            ),
             (
                 "a,b\n1,\"x\ny\"z\n1,2\n",
-                vec![bad(3, 3, ReadError::TextAfterQuote { line: 2, column: 3 }), row(4)],
+                vec![
+                    bad(3, 3, ReadError::TextAfterQuote { line: 2, column: 3 }),
+                    row(4),
+                ],
             ),
             (
                 "a,a,,b\n1,8,9,2\n",
                 vec![
-                    bad(1, 3, ReadError::DuplicateColumn { number: 2, name: "a".into() }),
+                    bad(
+                        1,
+                        3,
+                        ReadError::DuplicateColumn {
+                            number: 2,
+                            name: "a".into(),
+                        },
+                    ),
                     bad(1, 5, ReadError::UnnamedColumn { number: 3 }),
                     row(2),
                 ],
@@ -645,7 +847,13 @@ mod tests {
             (
                 "contexts,b\n\"['x', 'y']\",2\n[],2\n",
                 vec![
-                    bad(2, 1, ReadError::PythonList { column: "contexts".into() }),
+                    bad(
+                        2,
+                        1,
+                        ReadError::PythonList {
+                            column: "contexts".into(),
+                        },
+                    ),
                     good(3, 1, r#"{"contexts":[],"b":"2"}"#),
                 ],
             ),
@@ -677,8 +885,14 @@ mod tests {
     #[test]
     fn the_table_can_be_described_instead() {
         let text = "a,b;c\n\"1;2\n";
-        let csv = CsvOptions { delimiter: Some(b';'), quote: Quote::None };
-        let source = Source { csv, ..Source::reader("t.csv", text.as_bytes()) };
+        let csv = CsvOptions {
+            delimiter: Some(b';'),
+            quote: Quote::None,
+        };
+        let source = Source {
+            csv,
+            ..Source::reader("t.csv", text.as_bytes())
+        };
         let got = read_source(source, BlockSize::default());
         assert_eq!(got.records, [good(2, 1, r#"{"a,b":"\"1","c":"2"}"#)]);
     }

@@ -4,6 +4,7 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
+use memchr::memchr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -49,9 +50,10 @@ pub(super) fn refusal(head: &[u8]) -> Option<(&'static str, &'static str)> {
         [b'A', b'R', b'R', b'O', b'W', b'1', 0, ..] => Some(("an Arrow IPC file", CONVERT)),
         [0xff, 0xff, 0xff, 0xff, _, _, _, _, ..] => Some(("an Arrow IPC stream", CONVERT)),
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Some(("UTF-16 text", RECODE)),
-        [b'P', b'K', 3, 4, ..] => {
-            Some(("a zip archive or an Excel workbook", "unpack it, or save the sheet as CSV"))
-        }
+        [b'P', b'K', 3, 4, ..] => Some((
+            "a zip archive or an Excel workbook",
+            "unpack it, or save the sheet as CSV",
+        )),
         [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, ..] => Some(("a bzip2 file", UNPACK)),
         [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Some(("an xz file", UNPACK)),
         _ if head.get(257..262) == Some(b"ustar") => {
@@ -59,6 +61,11 @@ pub(super) fn refusal(head: &[u8]) -> Option<(&'static str, &'static str)> {
         }
         _ => None,
     }
+}
+
+/// Whether lines end with carriage returns alone, as far as can be seen: a table would have no row.
+pub(super) fn has_bare_returns(head: &[u8]) -> bool {
+    memchr(b'\r', head).is_some_and(|at| at + 1 < head.len()) && memchr(b'\n', head).is_none()
 }
 
 fn by_name(name: &str) -> Option<Format> {
@@ -78,18 +85,21 @@ fn by_name(name: &str) -> Option<Format> {
 
 fn has_extension(path: &Path, extensions: &[&str]) -> bool {
     let extension = path.extension().and_then(OsStr::to_str);
-    extension.is_some_and(|found| extensions.iter().any(|known| found.eq_ignore_ascii_case(known)))
+    extension.is_some_and(|found| {
+        extensions
+            .iter()
+            .any(|known| found.eq_ignore_ascii_case(known))
+    })
 }
 
 fn by_content(head: &Window<'_>) -> Option<Format> {
     let text = head.text.trim_ascii_start();
     let first_line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
     match text.first() {
-        None => Some(Format::Jsonl),
         Some(b'[') => Some(Format::Json),
         Some(b'{') if is_lines_of_objects(head) => Some(Format::Jsonl),
         Some(b'{') if opens_over_lines(text) || json::names_an_array(text) => Some(Format::Json),
-        Some(b'{') => Some(Format::Jsonl),
+        None | Some(b'{') => Some(Format::Jsonl),
         Some(_) if first_line.contains(&0) => None,
         Some(_) => first_line
             .iter()
@@ -148,7 +158,10 @@ mod tests {
             ("", Some(Format::Jsonl)),
             (" \n [\n", Some(Format::Json)),
             ("[{}]", Some(Format::Json)),
-            ("{\"output\":\"a\"}\n{\"output\":\"b\"}\n", Some(Format::Jsonl)),
+            (
+                "{\"output\":\"a\"}\n{\"output\":\"b\"}\n",
+                Some(Format::Jsonl),
+            ),
             ("{\"output\":\"a\"}\n\n{\"out", Some(Format::Jsonl)),
             ("{\"output\":\"a\"}", Some(Format::Jsonl)),
             ("{\"output\":\"a", Some(Format::Jsonl)),
@@ -162,13 +175,22 @@ mod tests {
             ("some words\n", None),
             ("a,\0b\n", None),
         ] {
-            let head = Window { text: text.as_bytes(), last: true };
+            let head = Window {
+                text: text.as_bytes(),
+                last: true,
+            };
             assert_eq!(format_of("-", &head), want, "{text:?}");
         }
-        let lines = Window { text: b"{\"a\":1}\n{\"a\":2}", last: true };
+        let lines = Window {
+            text: b"{\"a\":1}\n{\"a\":2}",
+            last: true,
+        };
         assert_eq!(format_of("a.json", &lines), Some(Format::Jsonl));
         assert_eq!(format_of("a.csv", &lines), Some(Format::Csv));
-        let one = Window { text: b"{\"a\":1}\n", last: true };
+        let one = Window {
+            text: b"{\"a\":1}\n",
+            last: true,
+        };
         assert_eq!(format_of("a.json", &one), Some(Format::Json));
     }
 
@@ -176,13 +198,24 @@ mod tests {
     fn what_is_not_ours_is_refused_with_advice() {
         let mut tar = vec![b'a'; 512];
         tar[257..262].copy_from_slice(b"ustar");
-        let utf16: Vec<u8> =
-            "\u{feff}{}".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let utf16: Vec<u8> = "\u{feff}{}"
+            .encode_utf16()
+            .flat_map(u16::to_le_bytes)
+            .collect();
         for (bytes, words) in [
-            (b"PAR1\x15\x04\x15".to_vec(), "a Parquet file, which is not read here; convert"),
+            (
+                b"PAR1\x15\x04\x15".to_vec(),
+                "a Parquet file, which is not read here; convert",
+            ),
             (b"ARROW1\0\0\xff\xff".to_vec(), "an Arrow IPC file"),
-            (b"\xff\xff\xff\xff\x10\0\0\0".to_vec(), "an Arrow IPC stream"),
-            (utf16, "UTF-16 text, which is not read here; convert it to UTF-8"),
+            (
+                b"\xff\xff\xff\xff\x10\0\0\0".to_vec(),
+                "an Arrow IPC stream",
+            ),
+            (
+                utf16,
+                "UTF-16 text, which is not read here; convert it to UTF-8",
+            ),
             (b"PK\x03\x04rest".to_vec(), "save the sheet as CSV"),
             (tar, "a tar archive"),
         ] {
@@ -191,6 +224,13 @@ mod tests {
             assert!(matches!(error, InputError::Refused { .. }), "{error}");
             assert!(error.to_string().contains(words), "{error}");
         }
+        let source = Source::reader("data.csv", &b"query,output\ra,b\r"[..]);
+        let error = open(vec![source], BlockSize::default()).unwrap_err();
+        assert!(
+            error.to_string().contains("by carriage returns alone"),
+            "{error}"
+        );
+        assert!(!has_bare_returns(b"query,output\r"));
         assert_eq!(refusal(b"PAR1,PAR2\n"), None);
         assert_eq!(refusal(b"PAR1\n"), None);
     }
@@ -203,7 +243,10 @@ mod tests {
         fs::write(path("words"), "some words\n").unwrap();
         fs::create_dir(path("folder")).unwrap();
         for (name, words) in [
-            ("nowhere.jsonl", "nowhere.jsonl: no such file; check the path"),
+            (
+                "nowhere.jsonl",
+                "nowhere.jsonl: no such file; check the path",
+            ),
             ("folder", "folder: is a directory; name the files in it"),
         ] {
             // Found before the first file is read.
@@ -212,6 +255,11 @@ mod tests {
             assert!(error.to_string().ends_with(words), "{error}");
         }
         let error = open(vec![Source::path(path("words"))], BlockSize::default()).unwrap_err();
-        assert!(error.to_string().contains("name it: jsonl, json, csv or tsv"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .contains("name it: jsonl, json, csv or tsv"),
+            "{error}"
+        );
     }
 }

@@ -13,10 +13,24 @@ use super::error::{InputError, JsonProblem, ReadError};
 use super::stream::{Split, Window};
 
 /// Keys whose array holds the records.
-const ARRAYS: [&str; 6] = ["records", "data", "tests", "examples", "samples", "test_cases"];
+const ARRAYS: [&str; 6] = [
+    "records",
+    "data",
+    "tests",
+    "examples",
+    "samples",
+    "test_cases",
+];
 /// Keys that no list of records has, but a record.
 const OF_A_RECORD: [&str; 8] = [
-    "query", "output", "prediction", "response", "reference", "contexts", "messages", "candidates",
+    "query",
+    "output",
+    "prediction",
+    "response",
+    "reference",
+    "contexts",
+    "messages",
+    "candidates",
 ];
 /// Keys that an error names at most.
 const KEYS_NAMED: usize = 8;
@@ -43,10 +57,14 @@ pub(super) struct Json {
 enum State {
     Start,
     /// A key; at the first one the object may end instead.
-    Key { first: bool },
+    Key {
+        first: bool,
+    },
     AfterMember,
     /// An element; at the first one the array may end instead.
-    Element { first: bool },
+    Element {
+        first: bool,
+    },
     AfterElement,
     End,
 }
@@ -85,7 +103,9 @@ impl Json {
                 self.state = State::Key { first: true };
                 after
             }
-            (State::Start, _) => Err(self.wrong(JsonProblem::Shape { found: kind_of(byte) })),
+            (State::Start, _) => Err(self.wrong(JsonProblem::Shape {
+                found: kind_of(byte),
+            })),
             (State::Key { .. }, b'"') => self.member(window, at, found),
             (State::Key { first: true } | State::AfterMember, b'}') => {
                 self.end_object()?;
@@ -137,7 +157,9 @@ impl Json {
         at: usize,
         found: &mut Found,
     ) -> Result<Option<usize>, InputError> {
-        let Some((end, fault)) = self.value(window, at, "record", at)? else { return Ok(None) };
+        let Some((end, fault)) = self.value(window, at, "record", at)? else {
+            return Ok(None);
+        };
         match fault {
             None => found.push(at..end, self.place),
             Some(fault) => found.push_bad(fault.error, self.locate(window, at, fault.at)),
@@ -155,7 +177,9 @@ impl Json {
     ) -> Result<Option<usize>, InputError> {
         let text = window.text;
         let more = |json: &Self| json.more(window, "object", json.object.unwrap_or(json.place));
-        let Some(key_end) = end_of_string(text, at, &mut None) else { return more(self) };
+        let Some(key_end) = end_of_string(text, at, &mut None) else {
+            return more(self);
+        };
         let key = String::from_utf8_lossy(text.get(at + 1..key_end - 1).unwrap_or_default());
         let colon = skip_blanks(text, key_end);
         match text.get(colon) {
@@ -206,7 +230,10 @@ impl Json {
             Some(end) => Ok(Some((end, fault))),
             None if window.last => {
                 let (what, at) = match fault {
-                    Some(Fault { at, error: ReadError::LineBreakInString }) => ("string", at),
+                    Some(Fault {
+                        at,
+                        error: ReadError::LineBreakInString,
+                    }) => ("string", at),
                     _ => (what, start),
                 };
                 let (line, column) = self.locate(window, cut, at);
@@ -218,7 +245,10 @@ impl Json {
 
     fn begin_array(&mut self, key: &str, place: (u64, u64)) -> Result<(), InputError> {
         if let Some(first) = self.array_key.take() {
-            let problem = JsonProblem::TwoArrays { first, second: key.to_owned() };
+            let problem = JsonProblem::TwoArrays {
+                first,
+                second: key.to_owned(),
+            };
             return Err(self.wrong(problem));
         }
         self.array_key = Some(key.to_owned());
@@ -229,7 +259,11 @@ impl Json {
     }
 
     fn end_array(&mut self) {
-        self.state = if self.object.is_some() { State::AfterMember } else { State::End };
+        self.state = if self.object.is_some() {
+            State::AfterMember
+        } else {
+            State::End
+        };
     }
 
     fn end_object(&mut self) -> Result<(), InputError> {
@@ -240,21 +274,34 @@ impl Json {
         self.refuse_a_record()?;
         let keys = match &*self.keys {
             [] => "(none)".to_owned(),
-            keys => keys.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", "),
+            keys => keys
+                .iter()
+                .map(|key| format!("`{key}`"))
+                .collect::<Vec<_>>()
+                .join(", "),
         };
         Err(self.wrong(JsonProblem::NoRecords { keys }))
     }
 
     fn note_key(&mut self, key: &str) -> Result<(), InputError> {
         let telling = OF_A_RECORD.contains(&key);
-        if telling || self.keys.len() < KEYS_NAMED {
+        let room = telling || self.keys.len() < KEYS_NAMED;
+        if room && !self.keys.iter().any(|known| known == key) {
             self.keys.push(key.to_owned());
         }
-        if telling && self.array_key.is_some() { self.refuse_a_record() } else { Ok(()) }
+        if telling && self.array_key.is_some() {
+            self.refuse_a_record()
+        } else {
+            Ok(())
+        }
     }
 
     fn refuse_a_record(&self) -> Result<(), InputError> {
-        match self.keys.iter().find(|key| OF_A_RECORD.contains(&key.as_str())) {
+        match self
+            .keys
+            .iter()
+            .find(|key| OF_A_RECORD.contains(&key.as_str()))
+        {
             Some(key) => Err(self.wrong(JsonProblem::OneRecord { key: key.clone() })),
             None => Ok(()),
         }
@@ -298,7 +345,12 @@ impl Json {
     }
 
     fn wrong_at(&self, line: u64, column: u64, problem: JsonProblem) -> InputError {
-        InputError::Json { file: self.file.to_string(), line, column, problem }
+        InputError::Json {
+            file: self.file.to_string(),
+            line,
+            column,
+            problem,
+        }
     }
 
     fn take(&mut self, text: &[u8], cut: &mut usize, to: usize) {
@@ -343,7 +395,14 @@ pub(super) fn end_of_value(text: &[u8]) -> Option<usize> {
 pub(super) fn names_an_array(text: &[u8]) -> bool {
     let mut json = Json::new(Arc::from(""));
     let mut found = Found::default();
-    found.clear(&super::BlockSize { bytes: usize::MAX, records: 1, record_bytes: usize::MAX }, 0);
+    found.clear(
+        &super::BlockSize {
+            bytes: usize::MAX,
+            records: 1,
+            record_bytes: usize::MAX,
+        },
+        0,
+    );
     let read = json.split(&Window { text, last: false }, &mut 0, &mut found);
     json.array_key.is_some() && read.is_ok()
 }
@@ -389,9 +448,10 @@ impl Brackets {
         self.braces = 0;
         let mut at = start;
         loop {
-            at += text.get(at..)?.iter().position(|byte| {
-                matches!(byte, b'"' | b'{' | b'}' | b'[' | b']')
-            })?;
+            at += text
+                .get(at..)?
+                .iter()
+                .position(|byte| matches!(byte, b'"' | b'{' | b'}' | b'[' | b']'))?;
             match *text.get(at)? {
                 b'"' => {
                     at = end_of_string(text, at, fault)?;
@@ -421,9 +481,16 @@ impl Brackets {
         let opener = if close == b'}' { b'{' } else { b'[' };
         if self.open.last() != Some(&opener) {
             let expected = if opener == b'{' { ']' } else { '}' };
-            let error = ReadError::Mismatched { found: char::from(close), expected };
+            let error = ReadError::Mismatched {
+                found: char::from(close),
+                expected,
+            };
             fault.get_or_insert(Fault { at, error });
-            let opened = if opener == b'{' { self.braces } else { self.open.len() - self.braces };
+            let opened = if opener == b'{' {
+                self.braces
+            } else {
+                self.open.len() - self.braces
+            };
             if opened == 0 {
                 return opener == b'{';
             }
@@ -451,7 +518,10 @@ fn end_of_string(text: &[u8], start: usize, fault: &mut Option<Fault>) -> Option
                 at += 2;
             }
             _ => {
-                fault.get_or_insert(Fault { at: start, error: ReadError::LineBreakInString });
+                fault.get_or_insert(Fault {
+                    at: start,
+                    error: ReadError::LineBreakInString,
+                });
                 at += 1;
             }
         }
@@ -461,7 +531,10 @@ fn end_of_string(text: &[u8], start: usize, fault: &mut Option<Fault>) -> Option
 /// Where a number, a literal or nonsense ends: before a comma, a closing bracket or a blank.
 fn end_of_bare(window: &Window<'_>, start: usize) -> Option<usize> {
     let rest = window.text.get(start + 1..)?;
-    match rest.iter().position(|byte| is_blank(*byte) || matches!(byte, b',' | b']' | b'}')) {
+    match rest
+        .iter()
+        .position(|byte| is_blank(*byte) || matches!(byte, b',' | b']' | b'}'))
+    {
         Some(length) => Some(start + 1 + length),
         None => window.last.then_some(window.text.len()),
     }
@@ -469,7 +542,10 @@ fn end_of_bare(window: &Window<'_>, start: usize) -> Option<usize> {
 
 fn skip_blanks(text: &[u8], from: usize) -> usize {
     let rest = text.get(from..).unwrap_or_default();
-    from + rest.iter().position(|byte| !is_blank(*byte)).unwrap_or(rest.len())
+    from + rest
+        .iter()
+        .position(|byte| !is_blank(*byte))
+        .unwrap_or(rest.len())
 }
 
 /// White space of JSON (RFC 8259, section 2).
@@ -508,18 +584,44 @@ mod tests {
             ("[]", &[]),
             (" [ ] \n", &[]),
             ("[{}]", &[(1, 2, "{}")]),
-            ("[\n  {\"a\": 1},\n  {\"b\": [2, {}]}\n]\n", &[(2, 3, "{\"a\": 1}"), (3, 3, "{\"b\": [2, {}]}")]),
+            (
+                "[\n  {\"a\": 1},\n  {\"b\": [2, {}]}\n]\n",
+                &[(2, 3, "{\"a\": 1}"), (3, 3, "{\"b\": [2, {}]}")],
+            ),
             ("\u{feff}[{},\r\n {}]", &[(1, 2, "{}"), (2, 2, "{}")]),
             // Brackets, commas and quotes in strings are text.
-            (r#"[{"a":"]},[{\"\\"},"x]"]"#, &[(1, 2, r#"{"a":"]},[{\"\\"}"#), (1, 20, r#""x]""#)]),
-            ("[1, null,true , -2.5e3]", &[(1, 2, "1"), (1, 5, "null"), (1, 10, "true"), (1, 17, "-2.5e3")]),
+            (
+                r#"[{"a":"]},[{\"\\"},"x]"]"#,
+                &[(1, 2, r#"{"a":"]},[{\"\\"}"#), (1, 20, r#""x]""#)],
+            ),
+            (
+                "[1, null,true , -2.5e3]",
+                &[
+                    (1, 2, "1"),
+                    (1, 5, "null"),
+                    (1, 10, "true"),
+                    (1, 17, "-2.5e3"),
+                ],
+            ),
             ("[[1],[[]]]", &[(1, 2, "[1]"), (1, 6, "[[]]")]),
             // Left to the parser: no brackets are wrong.
-            ("[{\"a\" 1}, oops, {}]", &[(1, 2, "{\"a\" 1}"), (1, 11, "oops"), (1, 17, "{}")]),
+            (
+                "[{\"a\" 1}, oops, {}]",
+                &[(1, 2, "{\"a\" 1}"), (1, 11, "oops"), (1, 17, "{}")],
+            ),
             ("{\"tests\": [{}]}", &[(1, 12, "{}")]),
-            ("{\"version\": 2, \"records\" : [ {}\n,{} ], \"x\": [1]}", &[(1, 30, "{}"), (2, 2, "{}")]),
-            ("{\"data\": \"a.csv\", \"meta\": {\"data\": [1]}, \"samples\": []}", &[]),
-            ("{\"data\": {\"a\": 1}, \"examples\": [7], \"test_cases\": {}}", &[(1, 33, "7")]),
+            (
+                "{\"version\": 2, \"records\" : [ {}\n,{} ], \"x\": [1]}",
+                &[(1, 30, "{}"), (2, 2, "{}")],
+            ),
+            (
+                "{\"data\": \"a.csv\", \"meta\": {\"data\": [1]}, \"samples\": []}",
+                &[],
+            ),
+            (
+                "{\"data\": {\"a\": 1}, \"examples\": [7], \"test_cases\": {}}",
+                &[(1, 33, "7")],
+            ),
         ];
         for (text, want) in cases {
             let want: Vec<_> = want.iter().map(|(l, c, text)| good(*l, *c, text)).collect();
@@ -539,7 +641,10 @@ mod tests {
                     good(2, 2, "{\"b\":2}"),
                 ],
             ),
-            ("[1,]", vec![good(1, 2, "1"), bad(1, 4, ReadError::MissingElement)]),
+            (
+                "[1,]",
+                vec![good(1, 2, "1"), bad(1, 4, ReadError::MissingElement)],
+            ),
             (
                 "[,1,,2]",
                 vec![
@@ -551,7 +656,11 @@ mod tests {
             ),
             (
                 "[{} x, {}]",
-                vec![good(1, 2, "{}"), bad(1, 5, ReadError::UnexpectedText), good(1, 8, "{}")],
+                vec![
+                    good(1, 2, "{}"),
+                    bad(1, 5, ReadError::UnexpectedText),
+                    good(1, 8, "{}"),
+                ],
             ),
             (
                 "[{\"a\":[1,2}, {}]",
@@ -563,7 +672,10 @@ mod tests {
                 vec![bad(1, 9, mismatched(']', '}'))],
             ),
             ("[{\"a\":1]", vec![bad(1, 8, mismatched(']', '}'))]),
-            ("[[1}], {}]", vec![bad(1, 4, mismatched('}', ']')), good(1, 8, "{}")]),
+            (
+                "[[1}], {}]",
+                vec![bad(1, 4, mismatched('}', ']')), good(1, 8, "{}")],
+            ),
             (
                 "[{\"a\":\n \"x\ny\"}, {}]",
                 vec![bad(2, 2, ReadError::LineBreakInString), good(3, 6, "{}")],
@@ -585,28 +697,84 @@ mod tests {
     #[test]
     fn wrong_structure_ends_the_file_with_an_error() {
         for (text, before, want) in [
-            ("\"a\"", 0, "t.json:1:1: expected an array of records, or an object"),
+            (
+                "\"a\"",
+                0,
+                "t.json:1:1: expected an array of records, or an object",
+            ),
             ("hello", 0, "found something that is not JSON"),
-            ("\n 12", 0, "t.json:2:2: expected an array of records, or an object with one array"),
-            ("[1] [2]", 1, "t.json:1:5: text after the end of the JSON value"),
+            (
+                "\n 12",
+                0,
+                "t.json:2:2: expected an array of records, or an object with one array",
+            ),
+            (
+                "[1] [2]",
+                1,
+                "t.json:1:5: text after the end of the JSON value",
+            ),
             ("{\"tests\":[1]} x", 1, "t.json:1:15: text after the end"),
-            ("[{},\n{\"a\":", 1, "t.json:2:1: the record that begins here is not closed"),
-            ("[{}, ", 1, "t.json:1:1: the array that begins here is not closed"),
-            (" [{}", 1, "t.json:1:2: the array that begins here is not closed"),
-            ("{\"tests\": [1", 1, "t.json:1:11: the array that begins here"),
-            ("{\"tests\": [1]", 1, "t.json:1:1: the object that begins here is not closed"),
-            ("[{},{\"a\": \"b\n}, {}]", 1, "t.json:1:11: the string that begins here is not closed"),
+            (
+                "[{},\n{\"a\":",
+                1,
+                "t.json:2:1: the record that begins here is not closed",
+            ),
+            (
+                "[{}, ",
+                1,
+                "t.json:1:1: the array that begins here is not closed",
+            ),
+            (
+                " [{}",
+                1,
+                "t.json:1:2: the array that begins here is not closed",
+            ),
+            (
+                "{\"tests\": [1",
+                1,
+                "t.json:1:11: the array that begins here",
+            ),
+            (
+                "{\"tests\": [1]",
+                1,
+                "t.json:1:1: the object that begins here is not closed",
+            ),
+            (
+                "[{},{\"a\": \"b\n}, {}]",
+                1,
+                "t.json:1:11: the string that begins here is not closed",
+            ),
             ("{\"a\" 1}", 0, "t.json:1:6: expected a colon"),
             ("{\"a\":}", 0, "t.json:1:6: expected a value"),
             ("{a:1}", 0, "t.json:1:2: expected a key in quotes"),
-            ("{\"a\":1 \"b\":2}", 0, "t.json:1:8: expected a comma, or the end of the object"),
+            (
+                "{\"a\":1 \"b\":2}",
+                0,
+                "t.json:1:8: expected a comma, or the end of the object",
+            ),
             ("{}", 0, "found the keys (none)"),
             ("{\"a\":1,\"rows\":[]}", 0, "found the keys `a`, `rows`"),
             ("{\"data\":{\"records\":[]}}", 0, "found the keys `data`"),
-            ("{\"id\":1,\"output\":\"x\"}", 0, "looks like one record (it has the key `output`)"),
-            ("{\"output\":\"x\",\"data\":[1]}", 0, "looks like one record"),
-            ("{\"tests\":[1],\"query\":\"x\"}", 1, "wrap it in [ ], or name the format jsonl"),
-            ("{\"tests\":[1],\"data\":[2]}", 1, "two arrays of records, `tests` and `data`"),
+            (
+                "{\"id\":1,\"output\":\"x\"}",
+                0,
+                "looks like one record (it has the key `output`)",
+            ),
+            (
+                "{\"output\":\"x\",\"data\":[1]}",
+                0,
+                "looks like one record",
+            ),
+            (
+                "{\"tests\":[1],\"query\":\"x\"}",
+                1,
+                "wrap it in [ ], or name the format jsonl",
+            ),
+            (
+                "{\"tests\":[1],\"data\":[2]}",
+                1,
+                "two arrays of records, `tests` and `data`",
+            ),
         ] {
             let (records, error) = read(text);
             let error = error.unwrap_or_else(|| panic!("{text}: no error"));
@@ -621,7 +789,12 @@ mod tests {
         let text = format!("[{deep}, {{}}]");
         assert_eq!(read(&text).0, [good(1, 2, &deep), good(1, 200_004, "{}")]);
         // Closing brackets of the wrong kind do not search the stack again and again.
-        let wrong = format!("[{}{}{}]", "[".repeat(100_000), "}".repeat(1_000_000), "]".repeat(100_000));
+        let wrong = format!(
+            "[{}{}{}]",
+            "[".repeat(100_000),
+            "}".repeat(1_000_000),
+            "]".repeat(100_000)
+        );
         assert_eq!(read(&wrong).0.len(), 1);
     }
 
@@ -629,7 +802,11 @@ mod tests {
     fn elements_larger_than_a_block_are_read() {
         let large = format!("{{\"a\":\"{}\"}}", "x\\\"".repeat(3000));
         let text = format!("[{large},{{}},{large}\n,{large}]");
-        let size = BlockSize { bytes: 100, records: 10, record_bytes: 1 << 20 };
+        let size = BlockSize {
+            bytes: 100,
+            records: 10,
+            record_bytes: 1 << 20,
+        };
         let got = read_sized(text.as_bytes(), "t.json", size);
         let length = large.len() as u64;
         let want = [
@@ -652,12 +829,15 @@ mod tests {
             records in 1..20_usize,
         ) {
             let size = BlockSize { bytes, records, record_bytes: 1 << 20 };
-            let whole = read_sized(text.as_bytes(), "t.json", size);
-            let stutter = Stutter::new(text.clone().into_bytes(), steps);
-            let source = Source { format: Some(Format::Json), ..Source::reader("t.json", stutter) };
-            prop_assert_eq!(&whole, &read_source(source, size));
+            let read = |steps, size| {
+                let stutter = Stutter::new(text.clone().into_bytes(), steps);
+                let source = Source::reader("t.json", stutter);
+                read_source(Source { format: Some(Format::Json), ..source }, size)
+            };
+            let whole = read(vec![usize::MAX], size);
+            prop_assert_eq!(&whole, &read(steps, size));
             // The size of blocks changes nothing but where they end.
-            let large = read_all(text.as_bytes(), "t.json");
+            let large = read(vec![usize::MAX], BlockSize::default());
             prop_assert_eq!(whole.records, large.records);
             prop_assert_eq!(whole.error, large.error);
         }

@@ -52,7 +52,7 @@ use copy::InputCopy;
 use csv::Csv;
 use json::Json;
 use jsonl::Jsonl;
-use stream::{Bytes, FileReader, Progress, Split};
+use stream::{Bytes, FileReader, Progress, Split, Window};
 
 /// Something that gives blocks of raw records.
 pub trait BlockReader: Send {
@@ -91,11 +91,19 @@ impl Source {
 
     /// Any reader; the name stands in errors, and its ending tells the format.
     pub fn reader(name: impl Into<String>, reader: impl Read + Send + 'static) -> Self {
-        Self::new(Input::Reader { name: name.into(), reader: Box::new(reader) })
+        Self::new(Input::Reader {
+            name: name.into(),
+            reader: Box::new(reader),
+        })
     }
 
     fn new(input: Input) -> Self {
-        Self { input, format: None, csv: CsvOptions::default(), copy: None }
+        Self {
+            input,
+            format: None,
+            csv: CsvOptions::default(),
+            copy: None,
+        }
     }
 
     /// Its name in errors.
@@ -128,7 +136,10 @@ impl fmt::Debug for Input {
         match self {
             Self::Path(path) => f.debug_tuple("Path").field(path).finish(),
             Self::Stdin => f.write_str("Stdin"),
-            Self::Reader { name, .. } => f.debug_struct("Reader").field("name", name).finish_non_exhaustive(),
+            Self::Reader { name, .. } => f
+                .debug_struct("Reader")
+                .field("name", name)
+                .finish_non_exhaustive(),
         }
     }
 }
@@ -187,7 +198,9 @@ impl Reader {
 
     /// Opens the next source; false if there is none.
     fn open_next(&mut self) -> Result<bool, InputError> {
-        let Some(source) = self.sources.next() else { return Ok(false) };
+        let Some(source) = self.sources.next() else {
+            return Ok(false);
+        };
         self.opened += 1;
         self.current = Some(open_source(source, self.size, &mut self.progress)?);
         Ok(true)
@@ -242,36 +255,69 @@ fn open_source(
     progress: &mut Progress,
 ) -> Result<FileReader, InputError> {
     let name: Arc<str> = source.name().into();
-    let failed = |cause| InputError::Open { file: name.to_string(), cause };
-    let reader: Box<dyn Read + Send> = match source.input {
+    let mut bytes = open_input(source.input, name.clone())?;
+    let head = bytes.peek()?;
+    let format: Box<dyn Split> = match choose_format(source.format, &name, &head)? {
+        Format::Jsonl => Box::new(Jsonl::new()),
+        Format::Json => Box::new(Json::new(name)),
+        format @ (Format::Csv | Format::Tsv) => Box::new(Csv::new(name, &head, format, source.csv)),
+    };
+    progress.copy = source.copy.as_deref().map(InputCopy::create).transpose()?;
+    bytes.take_mark(progress)?;
+    Ok(FileReader {
+        bytes,
+        format,
+        failed: None,
+        size,
+    })
+}
+
+fn open_input(input: Input, name: Arc<str>) -> Result<Bytes, InputError> {
+    let reader: Box<dyn Read + Send> = match input {
         Input::Path(path) => Box::new(File::open(&path).map_err(|cause| path_error(&path, cause))?),
         Input::Stdin => Box::new(io::stdin()),
         Input::Reader { reader, .. } => reader,
     };
-    let (reader, compression) = compress::decompress(reader).map_err(failed)?;
-    progress.copy = source.copy.as_deref().map(InputCopy::create).transpose()?;
-    let mut bytes = Bytes::new(name.clone(), reader, compression);
-    let head = bytes.peek(progress)?;
-    if let Some((found, hint)) = detect::refusal(head.text) {
-        return Err(InputError::Refused { file: name.to_string(), found, hint });
-    }
-    let format = source
-        .format
-        .or_else(|| detect::format_of(&name, &head))
-        .ok_or_else(|| InputError::UnknownFormat { file: name.to_string() })?;
-    let format: Box<dyn Split> = match format {
-        Format::Jsonl => Box::new(Jsonl::new()),
-        Format::Json => Box::new(Json::new(name)),
-        Format::Csv | Format::Tsv => Box::new(Csv::new(name, &head, format, source.csv)),
+    let (reader, compression) = compress::decompress(reader).map_err(|cause| InputError::Open {
+        file: name.to_string(),
+        cause,
+    })?;
+    Ok(Bytes::new(name, reader, compression))
+}
+
+/// The format that was named, or else found out; what cannot be read in it is refused.
+fn choose_format(
+    named: Option<Format>,
+    name: &str,
+    head: &Window<'_>,
+) -> Result<Format, InputError> {
+    let refused = |(found, hint)| InputError::Refused {
+        file: name.to_owned(),
+        found,
+        hint,
     };
-    Ok(FileReader { bytes, format, failed: None, size })
+    if let Some(why) = detect::refusal(head.text) {
+        return Err(refused(why));
+    }
+    let format = named
+        .or_else(|| detect::format_of(name, head))
+        .ok_or_else(|| InputError::UnknownFormat {
+            file: name.to_owned(),
+        })?;
+    match format {
+        Format::Csv | Format::Tsv if detect::has_bare_returns(head.text) => Err(refused((
+            "a table whose lines are ended by carriage returns alone",
+            "convert its line ends (tr '\\r' '\\n')",
+        ))),
+        format => Ok(format),
+    }
 }
 
 fn check_path(path: &Path) -> Result<(), InputError> {
     match fs::metadata(path) {
-        Ok(found) if found.is_dir() => {
-            Err(InputError::Directory { file: path.display().to_string() })
-        }
+        Ok(found) if found.is_dir() => Err(InputError::Directory {
+            file: path.display().to_string(),
+        }),
         Ok(_) => Ok(()),
         Err(cause) => Err(path_error(path, cause)),
     }
@@ -299,9 +345,19 @@ mod tests {
 
     #[test]
     fn sources_follow_one_another() {
-        let texts = ["{\"id\":1}\n{\"id\":2}", "\n \n", "", "id\n3\n", "\u{feff}[{\"id\":4}]\n"];
+        let texts = [
+            "{\"id\":1}\n{\"id\":2}",
+            "\n \n",
+            "",
+            "id\n3\n",
+            "\u{feff}[{\"id\":4}]\n",
+        ];
         let names = ["a.jsonl", "b.jsonl", "c.jsonl", "d.csv", "e.json"];
-        let sources = names.iter().zip(texts).map(|(name, text)| source(name, text)).collect();
+        let sources = names
+            .iter()
+            .zip(texts)
+            .map(|(name, text)| source(name, text))
+            .collect();
         let mut reader = open(sources, BlockSize::default()).unwrap();
         let mut block = Block::new();
         let mut got = Vec::new();
@@ -310,7 +366,12 @@ mod tests {
             assert_eq!(block.number, number);
             number += 1;
             for record in block.records() {
-                got.push((block.file, record.line, record.column, record.text.unwrap().to_owned()));
+                got.push((
+                    block.file,
+                    record.line,
+                    record.column,
+                    record.text.unwrap().to_owned(),
+                ));
             }
         }
         let want = [
@@ -319,7 +380,10 @@ mod tests {
             (3, 2, 1, "{\"id\":\"3\"}"),
             (4, 1, 2, "{\"id\":4}"),
         ];
-        let want: Vec<_> = want.iter().map(|(f, l, c, t)| (*f, *l, *c, (*t).to_owned())).collect();
+        let want: Vec<_> = want
+            .iter()
+            .map(|(f, l, c, t)| (*f, *l, *c, (*t).to_owned()))
+            .collect();
         assert_eq!(got, want);
         let all = texts.concat();
         let end = Position {
@@ -335,7 +399,10 @@ mod tests {
     #[test]
     fn the_hash_is_that_of_the_bytes_up_to_the_end_of_the_block() {
         let text: String = (0..5000).map(|n| format!("{{\"id\":{n}}}\n")).collect();
-        let size = BlockSize { bytes: 1000, ..BlockSize::default() };
+        let size = BlockSize {
+            bytes: 1000,
+            ..BlockSize::default()
+        };
         let mut reader = open(vec![source("a.jsonl", &text)], size).unwrap();
         let mut block = Block::new();
         while reader.next_block(&mut block).unwrap() {
@@ -373,23 +440,33 @@ mod tests {
             }
         }
         let reader = Cursor::new("{}\n{}\n{").chain(Failing);
-        let mut reader = open(vec![Source::reader("a.jsonl", reader)], BlockSize::default()).unwrap();
+        let mut reader = open(
+            vec![Source::reader("a.jsonl", reader)],
+            BlockSize::default(),
+        )
+        .unwrap();
         let (records, error) = testing::texts(&mut reader);
         assert_eq!(records, ["{}", "{}"]);
         let error = error.unwrap().to_string();
         assert_eq!(error, "a.jsonl: cannot be read beyond byte 7 (the cable)");
-        let error = open(vec![Source::reader("a.jsonl", Failing)], BlockSize::default());
+        let error = open(
+            vec![Source::reader("a.jsonl", Failing)],
+            BlockSize::default(),
+        );
         assert!(matches!(error, Err(InputError::Open { .. })));
     }
 
     #[test]
     fn the_same_blocks_come_out_on_any_thread() {
         let text: String = (0..3000).map(|n| format!("{{\"id\":{n}}}\n")).collect();
-        let size = BlockSize { bytes: 500, records: 17, record_bytes: 1000 };
+        let size = BlockSize {
+            bytes: 500,
+            records: 17,
+            record_bytes: 1000,
+        };
         let here = testing::read_sized(text.as_bytes(), "a.jsonl", size);
-        let there = std::thread::spawn(move || {
-            testing::read_sized(text.as_bytes(), "a.jsonl", size)
-        });
+        let there =
+            std::thread::spawn(move || testing::read_sized(text.as_bytes(), "a.jsonl", size));
         assert_eq!(there.join().unwrap(), here);
     }
 

@@ -89,7 +89,10 @@ impl FileReader {
             want = next_window(want, target, limit);
             let filled = self.bytes.fill(raw, want);
             let last = filled.is_ok() && raw.len() < want;
-            let window = Window { text: raw.as_slice(), last };
+            let window = Window {
+                text: raw.as_slice(),
+                last,
+            };
             self.format.split(&window, cut, found)?;
             filled?;
             // Blank input alone makes a block only once there is much of it.
@@ -100,7 +103,12 @@ impl FileReader {
             if want > limit {
                 let (line, column) = self.format.place();
                 let file = self.bytes.name.to_string();
-                return Err(InputError::RecordTooLong { file, line, column, limit });
+                return Err(InputError::RecordTooLong {
+                    file,
+                    line,
+                    column,
+                    limit,
+                });
             }
         }
     }
@@ -126,7 +134,13 @@ pub(super) struct Progress {
 
 impl Progress {
     pub(super) fn new() -> Self {
-        Self { hasher: Hasher::new(), bytes: 0, records: 0, lines: 0, copy: None }
+        Self {
+            hasher: Hasher::new(),
+            bytes: 0,
+            records: 0,
+            lines: 0,
+            copy: None,
+        }
     }
 
     pub(super) fn take(&mut self, bytes: &[u8]) -> Result<(), InputError> {
@@ -165,11 +179,19 @@ impl Bytes {
         reader: Box<dyn Read + Send>,
         compression: Option<Compression>,
     ) -> Self {
-        Self { name, reader, compression, rest: Buffer::default(), rest_from: 0, read: 0, failed: None }
+        Self {
+            name,
+            reader,
+            compression,
+            rest: Buffer::default(),
+            rest_from: 0,
+            read: 0,
+            failed: None,
+        }
     }
 
-    /// Reads the file's beginning without taking it, but for a byte order mark.
-    pub(super) fn peek(&mut self, progress: &mut Progress) -> Result<Window<'_>, InputError> {
+    /// The file's beginning, which is not taken, without a byte order mark.
+    pub(super) fn peek(&mut self) -> Result<Window<'_>, InputError> {
         let mut rest = std::mem::take(&mut self.rest);
         let filled = self.fill(&mut rest, PEEK);
         self.rest = rest;
@@ -177,22 +199,36 @@ impl Bytes {
             Err(error) if self.rest.len() == 0 => return Err(error),
             filled => self.failed = filled.err(),
         }
+        let text = self.rest.as_slice();
+        let last = text.len() < PEEK && self.failed.is_none();
+        Ok(Window {
+            text: text.strip_prefix(BOM).unwrap_or(text),
+            last,
+        })
+    }
+
+    /// Takes a byte order mark; to be called before the first block.
+    pub(super) fn take_mark(&mut self, progress: &mut Progress) -> Result<(), InputError> {
         if self.rest.as_slice().starts_with(BOM) {
-            progress.take(BOM)?;
             self.rest_from = BOM.len();
+            progress.take(BOM)?;
         }
-        let text = self.rest.as_slice().get(self.rest_from..).unwrap_or_default();
-        let last = self.rest.len() < PEEK && self.failed.is_none();
-        Ok(Window { text, last })
+        Ok(())
     }
 
     /// Adds bytes to the buffer until it holds `want`, or the file ends.
     fn fill(&mut self, buffer: &mut Buffer, want: usize) -> Result<(), InputError> {
-        let rest = self.rest.as_slice().get(self.rest_from..).unwrap_or_default();
+        let rest = self
+            .rest
+            .as_slice()
+            .get(self.rest_from..)
+            .unwrap_or_default();
         let given = rest.len().min(want.saturating_sub(buffer.len()));
         buffer.extend(rest.get(..given).unwrap_or_default());
         self.rest_from += given;
-        if buffer.len() < want && let Some(error) = self.failed.take() {
+        if buffer.len() < want
+            && let Some(error) = self.failed.take()
+        {
             return Err(error);
         }
         let before = buffer.len();
@@ -219,10 +255,17 @@ impl Bytes {
         let (file, bytes) = (self.name.to_string(), self.read);
         match self.compression {
             None => InputError::Read { file, bytes, cause },
-            Some(compression) if is_cut_off(&cause) => {
-                InputError::Truncated { file, compression, bytes }
-            }
-            Some(compression) => InputError::Corrupt { file, compression, bytes, cause },
+            Some(compression) if is_cut_off(&cause) => InputError::Truncated {
+                file,
+                compression,
+                bytes,
+            },
+            Some(compression) => InputError::Corrupt {
+                file,
+                compression,
+                bytes,
+                cause,
+            },
         }
     }
 }

@@ -13,11 +13,19 @@ pub(super) struct Item {
 }
 
 pub(super) fn good(line: u64, column: u64, text: &str) -> Item {
-    Item { line, column, text: Ok(text.to_owned()) }
+    Item {
+        line,
+        column,
+        text: Ok(text.to_owned()),
+    }
 }
 
 pub(super) fn bad(line: u64, column: u64, error: ReadError) -> Item {
-    Item { line, column, text: Err(error) }
+    Item {
+        line,
+        column,
+        text: Err(error),
+    }
 }
 
 /// All that a reader gave.
@@ -58,7 +66,8 @@ pub(super) fn read_source(source: Source, size: BlockSize) -> Got {
             }
             Ok(true) => {}
         }
-        got.blocks.push((block.end.bytes - got.end.bytes, block.len()));
+        got.blocks
+            .push((block.end.bytes - got.end.bytes, block.len()));
         got.ends.push(block.end);
         got.end = block.end;
         got.records.extend(block.records().map(|record| Item {
@@ -76,7 +85,11 @@ pub(super) fn texts(reader: &mut Reader) -> (Vec<String>, Option<InputError>) {
     let mut all = Vec::new();
     loop {
         match reader.next_block(&mut block) {
-            Ok(true) => all.extend(block.records().map(|record| record.text.unwrap().to_owned())),
+            Ok(true) => all.extend(
+                block
+                    .records()
+                    .map(|record| record.text.unwrap().to_owned()),
+            ),
             Ok(false) => return (all, None),
             Err(error) => return (all, Some(error)),
         }
@@ -98,7 +111,11 @@ pub(super) struct Stutter {
 
 impl Stutter {
     pub(super) fn new(bytes: Vec<u8>, steps: Vec<usize>) -> Self {
-        Self { bytes: Cursor::new(bytes), steps, next: 0 }
+        Self {
+            bytes: Cursor::new(bytes),
+            steps,
+            next: 0,
+        }
     }
 }
 

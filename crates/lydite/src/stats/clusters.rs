@@ -159,8 +159,16 @@ impl Clusters {
         })
     }
 
+    /// Keeps answers by case from here on, as the first repeat does.
+    pub fn expect_repeats(&mut self) {
+        if !self.dropped {
+            self.tables();
+        }
+    }
+
+    /// Drops everything, as the limit does.
     #[cold]
-    fn drop_all(&mut self) {
+    pub fn drop_all(&mut self) {
         self.notes = Vec::new();
         self.tables = None;
         self.dropped = true;

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::evaluators::json_schema_validation::SchemaCache;
+
 use crate::node::{Node, Problem, check_against_schema};
 use crate::outcome::{Cell, Code, Explanation};
 use crate::record::{Field, FieldSet, Row};
@@ -148,7 +148,7 @@ pub struct Scratch {
     pub b: String,
     pub distance: DistanceScratch,
     pub patterns: PatternCache,
-    pub schemas: SchemaCache,
+
 }
 
 /// Patterns that records brought, compiled once each; bounded.

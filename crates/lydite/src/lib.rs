@@ -12,5 +12,6 @@ pub mod outcome;
 pub mod path;
 pub mod record;
 pub mod results;
+pub mod single;
 pub mod stats;
 pub mod text;

@@ -14,4 +14,5 @@ pub mod record;
 pub mod results;
 pub mod single;
 pub mod stats;
+pub mod suite;
 pub mod text;

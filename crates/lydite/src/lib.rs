@@ -12,6 +12,7 @@ pub mod outcome;
 pub mod path;
 pub mod record;
 pub mod results;
+pub mod single;
 pub mod stats;
 pub mod suite;
 pub mod text;

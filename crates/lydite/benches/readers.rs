@@ -63,11 +63,9 @@ fn bench(bencher: Bencher<'_, '_>, format: &str, text: String) {
 
 fn jsonl_of(text: &str) -> String {
     let words = words(text);
-    (0..RECORDS)
-        .map(|n| {
-            format!("{{\"id\":\"{n:06}\",\"query\":\"{words}\",\"output\":\"{words}{words}\"}}\n")
-        })
-        .collect()
+    let record =
+        |n| format!("{{\"id\":\"{n:06}\",\"query\":\"{words}\",\"output\":\"{words}{words}\"}}\n");
+    (0..RECORDS).map(record).collect()
 }
 
 /// About 180 bytes.

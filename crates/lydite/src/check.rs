@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::decode::{RowPath, Wanted, override_field};
 use crate::evaluator::{Direction, Entry, Info, ParamError, ParamErrors, Prepare, Prepared, Scorer, Scratch};
 use crate::expr::{Expr, Value, value_from_json};
-use crate::node::{Node, NodeValue, Span};
+use crate::node::{DeError, Node, NodeValue, Span};
 use crate::outcome::{Cell, Code, Explanation, Verdict};
 use crate::path::FieldPath;
 use crate::record::{Field, FieldSet, Raw, Row, Slots};
@@ -44,6 +44,36 @@ pub struct CheckSpec {
     pub inputs: Vec<(Field, FieldPath)>,
     /// False for a record's own checks: their parameters are literal.
     pub references: bool,
+}
+
+impl CheckSpec {
+    /// A check whose `threshold`, `not` and `on_missing` stand among its parameters.
+    pub fn from_flat_params(name: &str, params: &Node) -> Result<Self, CheckErrors> {
+        let mut params = params.clone();
+        let mut spec = Self { name: name.to_owned(), references: true, ..Self::default() };
+        if let NodeValue::Mapping(entries) = &mut params.value {
+            let mut take = |key: &str| {
+                let index = entries.iter().position(|(name, _)| name.as_str() == Some(key))?;
+                Some(entries.remove(index).1)
+            };
+            if let Some(node) = take("threshold") {
+                spec.threshold = Some(node.deserialize_into().map_err(|error| wrong("threshold", error))?);
+            }
+            if let Some(node) = take("not") {
+                spec.negate = node.deserialize_into().map_err(|error| wrong("not", error))?;
+            }
+            if let Some(node) = take("on_missing") {
+                spec.on_missing = node.deserialize_into().map_err(|error| wrong("on_missing", error))?;
+            }
+        }
+        spec.params = Some(params);
+        Ok(spec)
+    }
+}
+
+fn wrong(key: &str, error: DeError) -> CheckErrors {
+    let place = CheckPlace::Params(format!("/{key}"));
+    CheckErrors(vec![CheckError { place, span: error.span, message: error.message, help: None }])
 }
 
 /// What is wrong with a check: every error, each with the part of the check it is about.

@@ -300,9 +300,12 @@ pub struct Registry {
 impl Registry {
     /// All evaluators that Lydite ships.
     pub fn builtin() -> Self {
-        crate::evaluators::ALL
-            .iter()
-            .fold(Self { entries: Vec::new(), by_name: BTreeMap::new() }, |registry, entry| registry.with(entry()))
+        crate::evaluators::ALL.iter().fold(Self::empty(), |registry, entry| registry.with(entry()))
+    }
+
+    /// No evaluator at all, to be filled by [`Registry::with`].
+    pub fn empty() -> Self {
+        Self { entries: Vec::new(), by_name: BTreeMap::new() }
     }
 
     /// The same with one more; an equal id or alias is replaced.

@@ -238,6 +238,38 @@ impl<'a> CheckResult<'a> {
     }
 }
 
+impl CheckResult<'_> {
+    /// The same, borrowing nothing.
+    pub fn into_owned(self) -> CheckResult<'static> {
+        fn own(text: Cow<'_, str>) -> Cow<'static, str> {
+            Cow::Owned(text.into_owned())
+        }
+        CheckResult {
+            record: own(self.record),
+            model: self.model.map(own),
+            trial: self.trial,
+            check: own(self.check),
+            repeat: self.repeat,
+            verdict: self.verdict,
+            natural: self.natural,
+            score: self.score,
+            label: self.label.map(own),
+            reason: self.reason.map(own),
+            evidence: Cow::Owned(self.evidence.into_owned()),
+            warnings: self.warnings.into_iter().map(own).collect(),
+            raw: self.raw,
+            error: self.error.map(|error| ResultError {
+                code: own(error.code),
+                message: own(error.message),
+                retryable: error.retryable,
+            }),
+            skipped: self.skipped.map(own),
+            tags: self.tags.into_iter().map(own).collect(),
+            cluster: self.cluster.map(own),
+        }
+    }
+}
+
 /// The codes of the warnings that `flags` stand for.
 pub fn warnings(info: &'static crate::evaluator::Info, flags: u16) -> impl Iterator<Item = &'static str> {
     info.warnings.iter().enumerate().filter(move |(bit, _)| flags & 1 << bit != 0).map(|(_, warning)| warning.code)

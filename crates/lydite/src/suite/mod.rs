@@ -15,6 +15,8 @@ mod keys;
 mod names;
 pub mod own;
 pub mod schema;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 

@@ -8,6 +8,7 @@ pub mod expr;
 pub mod fold;
 pub mod format;
 pub mod identity;
+pub mod job;
 pub mod json;
 pub mod node;
 pub mod outcome;

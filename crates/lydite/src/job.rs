@@ -15,13 +15,14 @@ use std::time::SystemTime;
 use twox_hash::{XxHash3_64, XxHash3_128};
 
 pub use self::writer::Output;
+pub(crate) use self::writer::OutputSet;
 use self::inputs::{Inputs, block_size};
 use self::writer::Writer;
 use crate::check::{Check, OnMissing};
 use crate::decode::{Mapping, MappingError, Survey, Wanted};
 use crate::evaluator::Registry;
 use crate::fold::{BadRecord, CheckMeta, Fold};
-use crate::format::InputError;
+use crate::format::{InputError, OutputContext, Renderer};
 use crate::identity::IDENTITY;
 use crate::record::Field;
 use crate::report::{Report, ReportOptions, RunFacts, Stop};
@@ -75,6 +76,13 @@ pub enum JobError {
     BadRecord { place: String, message: String },
     #[error("{0}")]
     Usage(String),
+}
+
+/// What a stored line that can't be read says.
+impl From<String> for JobError {
+    fn from(message: String) -> Self {
+        Self::Usage(format!("the run's results can't be read: {message}"))
+    }
 }
 
 impl From<RunError> for JobError {
@@ -140,8 +148,11 @@ pub fn run(
 
     let mut manifest = manifest(&request, &suite, &inputs, &place);
     let fold = Fold::new(suite.checks.iter().map(CheckMeta::from), request.samples);
-    let mut writer = Writer::new(outputs, fold.fresh());
-    let checkpoint = place.start(&mut manifest, &suite, resumed, &mut writer, request.wide)?;
+    let names: Vec<&str> = suite.checks.iter().map(|check| check.name.as_str()).collect();
+    let files = inputs.names();
+    let cx = OutputContext { files: &files, checks: &names, wide: request.wide };
+    let mut writer = Writer::new(OutputSet::new(outputs, &cx), fold.fresh());
+    let checkpoint = place.start(&mut manifest, &suite, resumed, &mut writer, &cx)?;
     let renderers = writer.renderers();
     let mut plan = Plan {
         checks: &suite.checks,
@@ -298,7 +309,7 @@ impl Place {
         suite: &Suite,
         resumed: Option<(RunFolder, Manifest)>,
         writer: &mut Writer,
-        wide: bool,
+        cx: &OutputContext<'_>,
     ) -> Result<Checkpoint, JobError> {
         let (folder, checkpoint) = match (resumed, self.folder.as_deref()) {
             (Some((folder, before)), _) => {
@@ -314,7 +325,7 @@ impl Place {
         if checkpoint.blocks > 0 {
             writer.take_up(&folder, &checkpoint)?;
         }
-        writer.store(folder, &checkpoint, wide)?;
+        writer.store(folder, &checkpoint, cx)?;
         Ok(checkpoint)
     }
 }
@@ -426,4 +437,4 @@ impl DataFacts {
 }
 
 /// Renderers that a run writes with, by position.
-type Renderers = Vec<Arc<dyn crate::format::Renderer>>;
+type Renderers = Vec<Arc<dyn Renderer>>;

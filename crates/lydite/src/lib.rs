@@ -20,5 +20,6 @@ pub mod run_folder;
 pub mod runner;
 pub mod single;
 pub mod stats;
+pub mod stored;
 pub mod suite;
 pub mod text;

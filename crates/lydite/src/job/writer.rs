@@ -6,29 +6,33 @@ use std::sync::Arc;
 
 use super::{JobError, Renderers};
 use crate::fold::{Fold, StoredFold};
-use crate::format::{Position, Renderer, ResultsJsonl, WideJsonl};
+use crate::format::{OutputContext, OutputFormat, Position, Renderer};
 use crate::report::Report;
-use crate::results::{CheckResult, Lines, StoredLine};
+use crate::results::CheckResult;
 use crate::run_folder::{Appender, Checkpoint, FolderError, Manifest, RunFolder};
 use crate::runner::{BlockOutput, Sink};
+use crate::stored::for_each_record;
 
-/// Where results or a report go.
+/// Where results or a report go, and in which format.
 pub struct Output {
-    pub renderer: Arc<dyn Renderer>,
+    pub format: OutputFormat,
     pub to: Box<dyn Write + Send>,
     /// For messages: a path, or `stdout`.
     pub name: String,
+    /// Whether text is coloured.
+    pub color: bool,
 }
 
 impl std::fmt::Debug for Output {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Output").field("name", &self.name).field("format", &self.renderer.name()).finish_non_exhaustive()
+        f.debug_struct("Output").field("name", &self.name).field("format", &self.format).finish_non_exhaustive()
     }
 }
 
 /// An output on its way.
 struct Open {
     output: Output,
+    renderer: Arc<dyn Renderer>,
     /// Records' pieces that wait for the report.
     kept: Option<File>,
     begun: bool,
@@ -36,8 +40,39 @@ struct Open {
     gone: bool,
 }
 
+/// Outputs that are written side by side.
+pub(crate) struct OutputSet(Vec<Open>);
+
+impl OutputSet {
+    pub(crate) fn new(outputs: Vec<Output>, cx: &OutputContext<'_>) -> Self {
+        let open = |output: Output| Open { renderer: output.format.renderer(cx, output.color), output, kept: None, begun: false, gone: false };
+        Self(outputs.into_iter().map(open).collect())
+    }
+
+    fn renderers(&self) -> impl Iterator<Item = Arc<dyn Renderer>> {
+        self.0.iter().map(|open| Arc::clone(&open.renderer))
+    }
+
+    /// The stored lines of one record.
+    pub(crate) fn stored(&mut self, record: &[CheckResult<'_>]) -> Result<(), JobError> {
+        for open in &mut self.0 {
+            let mut piece = Vec::new();
+            open.renderer.lines(record, &mut piece);
+            open.record(&piece).map_err(|source| open.error(source))?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn end(&mut self, report: &Report) -> Result<(), JobError> {
+        for open in &mut self.0 {
+            open.end(report).map_err(|source| open.error(source))?;
+        }
+        Ok(())
+    }
+}
+
 pub(super) struct Writer {
-    outputs: Vec<Open>,
+    outputs: OutputSet,
     folder: Option<(RunFolder, Appender)>,
     stored_as: Option<Arc<dyn Renderer>>,
     fold: Fold,
@@ -48,15 +83,13 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn new(outputs: Vec<Output>, fold: Fold) -> Self {
-        let outputs = outputs.into_iter().map(|output| Open { output, kept: None, begun: false, gone: false }).collect();
+    pub(super) fn new(outputs: OutputSet, fold: Fold) -> Self {
         Self { outputs, folder: None, stored_as: None, fold, prefix: None, at: Position::default(), repeated_ids: 0 }
     }
 
     /// What renders each record: the outputs in order, then the folder's lines.
     pub(super) fn renderers(&self) -> Renderers {
-        let outputs = self.outputs.iter().map(|open| Arc::clone(&open.output.renderer));
-        outputs.chain(self.stored_as.clone()).collect()
+        self.outputs.renderers().chain(self.stored_as.clone()).collect()
     }
 
     pub(super) fn folder(&self) -> Option<&RunFolder> {
@@ -73,49 +106,22 @@ impl Writer {
     }
 
     /// Keeps the results in a run's folder, from a checkpoint on.
-    pub(super) fn store(&mut self, folder: RunFolder, from: &Checkpoint, wide: bool) -> Result<(), JobError> {
+    pub(super) fn store(&mut self, folder: RunFolder, from: &Checkpoint, cx: &OutputContext<'_>) -> Result<(), JobError> {
         let appender = folder.append(from)?;
         self.folder = Some((folder, appender));
-        self.stored_as = Some(if wide { Arc::new(WideJsonl::default()) } else { Arc::new(ResultsJsonl) });
+        self.stored_as = Some(OutputFormat::Jsonl.renderer(cx, false));
         Ok(())
     }
 
     /// Folds and writes again what an interrupted run had done.
     pub(super) fn take_up(&mut self, folder: &RunFolder, checkpoint: &Checkpoint) -> Result<(), JobError> {
-        let mut lines = Lines::new(folder.results_until(checkpoint.results_bytes)?);
         let mut stored = StoredFold::new(self.fold.fresh());
-        let mut record: Vec<CheckResult<'static>> = Vec::new();
-        while let Some(line) = lines.next_line() {
-            let line = line.map_err(|error| JobError::Usage(format!("{}: {error}", folder.results_path().display())))?;
-            stored.push(&line);
-            let cells: Vec<CheckResult<'static>> = match line {
-                StoredLine::Narrow(line) => vec![line.into_owned()],
-                StoredLine::Wide(line) => line.narrow().map(CheckResult::into_owned).collect(),
-            };
-            let same = |a: &CheckResult<'_>, b: &CheckResult<'_>| a.record == b.record && a.trial == b.trial && a.model == b.model;
-            if let (Some(last), Some(first)) = (record.last(), cells.first())
-                && !same(last, first)
-            {
-                self.write_stored(&record)?;
-                record.clear();
-            }
-            record.extend(cells);
-        }
-        self.write_stored(&record)?;
+        for_each_record(folder.results_until(checkpoint.results_bytes)?, |record| {
+            record.iter().for_each(|line| stored.push_narrow(line));
+            self.outputs.stored(record)
+        })?;
         self.fold = stored.finish();
         self.prefix = Some(checkpoint.clone());
-        Ok(())
-    }
-
-    fn write_stored(&mut self, record: &[CheckResult<'static>]) -> Result<(), JobError> {
-        if record.is_empty() {
-            return Ok(());
-        }
-        for open in &mut self.outputs {
-            let mut piece = Vec::new();
-            open.output.renderer.lines(record, &mut piece);
-            open.record(&piece).map_err(|source| open.error(source))?;
-        }
         Ok(())
     }
 
@@ -131,9 +137,7 @@ impl Writer {
             folder.write_report(&report)?;
             folder.write_manifest(manifest)?;
         }
-        for open in &mut self.outputs {
-            open.end(&report).map_err(|source| open.error(source))?;
-        }
+        self.outputs.end(&report)?;
         Ok((report, self.folder.map(|(folder, _)| folder)))
     }
 }
@@ -147,7 +151,7 @@ impl Sink for Writer {
         if replayed {
             return self.compare(number, position);
         }
-        for (open, piece) in self.outputs.iter_mut().zip(&rendered) {
+        for (open, piece) in self.outputs.0.iter_mut().zip(&rendered) {
             open.record(piece)?;
         }
         match (&mut self.folder, rendered.last()) {
@@ -173,7 +177,7 @@ impl Writer {
 
 impl Open {
     fn record(&mut self, piece: &[u8]) -> io::Result<()> {
-        if self.output.renderer.needs_report_first() {
+        if self.renderer.needs_report_first() {
             let kept = match &mut self.kept {
                 Some(kept) => kept,
                 None => self.kept.insert(tempfile::tempfile()?),
@@ -190,14 +194,14 @@ impl Open {
         }
         self.begun = true;
         let mut header = Vec::new();
-        self.output.renderer.header(&mut header);
+        self.renderer.header(&mut header);
         self.write(&header)
     }
 
     fn end(&mut self, report: &Report) -> io::Result<()> {
         let mut piece = Vec::new();
-        if self.output.renderer.needs_report_first() {
-            self.output.renderer.prologue(report, &mut piece);
+        if self.renderer.needs_report_first() {
+            self.renderer.prologue(report, &mut piece);
             self.write(&piece)?;
             if let Some(mut kept) = self.kept.take() {
                 kept.rewind()?;
@@ -207,7 +211,7 @@ impl Open {
             self.begin()?;
         }
         piece.clear();
-        self.output.renderer.footer(report, &mut piece);
+        self.renderer.footer(report, &mut piece);
         self.write(&piece)?;
         if self.gone { Ok(()) } else { self.output.to.flush() }
     }

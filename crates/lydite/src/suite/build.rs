@@ -1,5 +1,7 @@
 //! From texts to a suite: reads every source, names the checks, compiles them, reads the gates.
 
+use std::collections::{HashMap, HashSet};
+
 use super::dataset::{self, DatasetSpec};
 use super::error::{Desk, Source, SuiteError, SuiteErrors, key_text};
 use super::forms::{self, Draft};
@@ -89,6 +91,8 @@ struct SuiteDraft<'r> {
     gates: Vec<(String, Span)>,
     /// Where a missing list of checks is reported.
     root: Span,
+    /// Some check could not be read, and may have the name that a gate asks for.
+    unread: bool,
     filter: Option<(String, usize)>,
 }
 
@@ -104,14 +108,15 @@ impl<'r> SuiteDraft<'r> {
             inputs: Vec::new(),
             gates: Vec::new(),
             root: Span::default(),
+            unread: false,
             filter: None,
         }
     }
 
     fn read_file(&mut self, source: Source) {
-        let mut desk = Desk::new(source.clone());
+        let mut desk = Desk::new(source);
         self.has_file = true;
-        match Node::parse(&source.text) {
+        match Node::parse(&desk.source.text) {
             Ok(root) => self.read_root(&mut desk, &root),
             Err(error) => desk.error(error.span, error.message, ""),
         }
@@ -162,10 +167,14 @@ impl<'r> SuiteDraft<'r> {
         if node.is_null() {
             return;
         }
-        let Some(items) = desk.list(what, node, "put `- ` before each check") else { return };
+        let Some(items) = desk.list(what, node, "put `- ` before each check") else {
+            self.unread = true;
+            return;
+        };
         for item in items {
-            if let Some(draft) = forms::read(desk, self.registry, item) {
-                self.checks.push(Placed { draft, desk: self.desks.len() });
+            match forms::read(desk, self.registry, item) {
+                Some(draft) => self.checks.push(Placed { draft, desk: self.desks.len() }),
+                None => self.unread = true,
             }
         }
     }
@@ -185,10 +194,11 @@ impl<'r> SuiteDraft<'r> {
     }
 
     fn read_check_text(&mut self, source: Source) {
-        let mut desk = Desk::new(source.clone());
-        match Node::parse(&source.text) {
+        let mut desk = Desk::new(source);
+        match Node::parse(&desk.source.text) {
             Ok(node) => {
                 let draft = forms::read(&mut desk, self.registry, &node);
+                self.unread |= draft.is_none();
                 self.checks.extend(draft.map(|draft| Placed { draft, desk: self.desks.len() }));
             }
             Err(error) => desk.error(error.span, error.message, "write an id, or `ID: {parameter: value}`"),
@@ -207,9 +217,12 @@ impl<'r> SuiteDraft<'r> {
         let condition = self.compile_condition(&mut wanted);
         let checks = self.compile_checks(&mut wanted);
         let (gates, mut unsettled) = self.compile_gates(checks.as_deref());
-        let errors: Vec<SuiteError> = self.desks.iter_mut().flat_map(in_order).collect();
-        let (Some(checks), true) = (checks, errors.is_empty()) else {
-            return Err(SuiteErrors(errors));
+        let wrong = self.desks.iter().any(|desk| !desk.errors.is_empty());
+        let Some(checks) = checks.filter(|_| !wrong) else {
+            if let Some(desk) = self.desks.first_mut() {
+                desk.errors.append(&mut unsettled);
+            }
+            return Err(SuiteErrors(self.desks.into_iter().flat_map(|desk| in_order(desk.errors)).collect()));
         };
         if checks.is_empty() {
             unsettled.insert(0, self.no_check());
@@ -219,7 +232,7 @@ impl<'r> SuiteDraft<'r> {
             places: self.checks.iter().filter_map(|placed| self.place(placed)).collect(),
             source: self.source(),
             added: self.added().map(|desk| desk.source.clone()).collect(),
-            notes: self.desks.iter().flat_map(|desk| &desk.notes).map(note_line).collect(),
+            notes: self.desks.iter().flat_map(|desk| in_order(desk.notes.clone())).map(|note| note_line(&note)).collect(),
             name: self.name,
             dataset: self.dataset,
             checks,
@@ -243,11 +256,13 @@ impl<'r> SuiteDraft<'r> {
     /// Gives every check its name: first the given ones, which may not clash, then the others,
     /// which make room.
     fn name_checks(&mut self) {
-        let mut taken: Vec<(String, usize, Span)> = Vec::new();
+        let mut names = Names::default();
+        let mut given: HashMap<String, (usize, Span)> = HashMap::new();
         for placed in &self.checks {
             let Some((name, span)) = &placed.draft.name else { continue };
-            let Some((_, desk, first)) = taken.iter().find(|(known, _, _)| known == name) else {
-                taken.push((name.clone(), placed.desk, *span));
+            let Some((desk, first)) = given.get(name) else {
+                names.take(name);
+                given.insert(name.clone(), (placed.desk, *span));
                 continue;
             };
             let place = match self.desks.get(*desk) {
@@ -262,9 +277,7 @@ impl<'r> SuiteDraft<'r> {
             if placed.draft.name.is_some() {
                 continue;
             }
-            let name = free_name(&placed.draft.called, |name| taken.iter().any(|(known, _, _)| known == name));
-            taken.push((name.clone(), placed.desk, placed.draft.places.evaluator));
-            placed.draft.name = Some((name, placed.draft.places.evaluator));
+            placed.draft.name = Some((names.free(&placed.draft.called), placed.draft.places.evaluator));
         }
     }
 
@@ -276,6 +289,10 @@ impl<'r> SuiteDraft<'r> {
             let Some(desk) = self.desks.get_mut(placed.desk) else { continue };
             let draft = &mut placed.draft;
             note_idle_inputs(desk, draft);
+            if draft.incomplete {
+                complete = false;
+                continue;
+            }
             let defaults = self.inputs.iter().filter(|input| draft.entry.info.reads.contains(input.field)).cloned();
             inputs::fill_up(&mut draft.inputs, defaults);
             match Check::compile(&draft.entry, spec(draft, true), wanted) {
@@ -298,16 +315,12 @@ impl<'r> SuiteDraft<'r> {
     fn compile_condition(&mut self, wanted: &mut Wanted) -> Option<Condition> {
         let own = self.dataset.as_ref().and_then(|dataset| Some((dataset.filter.clone()?, dataset.filter_span)));
         let mut parts: Vec<String> = Vec::new();
-        let own = own.map(|(text, span)| (text, 0, span));
-        let given = self.filter.take().map(|(text, desk)| (text, desk, Span::default()));
-        for (text, desk, span) in own.into_iter().chain(given) {
-            match Condition::new(&text, &mut Wanted::default()) {
-                Ok(_) => parts.push(text),
-                Err(message) => {
-                    if let Some(desk) = self.desks.get_mut(desk) {
-                        desk.error(span, format!("`where`: {message}"), "");
-                    }
-                }
+        let own = own.map(|(text, span)| (text, 0, span, "`where`: "));
+        let given = self.filter.take().map(|(text, desk)| (text, desk, Span::default(), ""));
+        for (text, desk, span, what) in own.into_iter().chain(given) {
+            match (Condition::new(&text, &mut Wanted::default()), self.desks.get_mut(desk)) {
+                (Err(message), Some(desk)) => desk.error(span, format!("{what}{message}"), ""),
+                _ => parts.push(text),
             }
         }
         let whole = match parts.as_slice() {
@@ -327,13 +340,11 @@ impl<'r> SuiteDraft<'r> {
         };
         let (mut gates, mut unsettled) = (Vec::new(), Vec::new());
         let Some(desk) = self.desks.first_mut() else { return (gates, unsettled) };
-        // A check that could not be read may have the name that a gate asks for.
-        let names_are_known = desk.errors.is_empty();
         for (text, span) in &self.gates {
             match Gate::parse(text, *span, &known) {
                 Ok((gate, late)) => {
                     gates.push(gate);
-                    let late = late.filter(|_| names_are_known);
+                    let late = late.filter(|_| !self.unread);
                     unsettled.extend(late.map(|error| SuiteError { source: desk.source.clone(), span: *span, message: error.message, help: error.help }));
                 }
                 Err(error) => desk.error(*span, error.message, error.help.unwrap_or_default()),
@@ -369,12 +380,34 @@ impl<'r> SuiteDraft<'r> {
 
 const EXAMPLE: &str = "the least is\n  version: 1\n  checks:\n    - exact_match";
 
-/// The name itself, or the first of `name_2`, `name_3`, … that is free.
-pub(super) fn free_name(name: &str, taken: impl Fn(&str) -> bool) -> String {
-    if !taken(name) {
-        return name.to_owned();
+/// The names of checks that are taken.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    taken: HashSet<String>,
+    /// The last number that was tried for a name.
+    numbers: HashMap<String, u64>,
+}
+
+impl Names {
+    /// Takes a given name; false where it is taken already.
+    pub(super) fn take(&mut self, name: &str) -> bool {
+        self.taken.insert(name.to_owned())
     }
-    (2_u32..).map(|number| format!("{name}_{number}")).find(|name| !taken(name)).unwrap_or_default()
+
+    /// Takes the name itself, or the first of `name_2`, `name_3`, … that is free.
+    pub(super) fn free(&mut self, name: &str) -> String {
+        if self.take(name) {
+            return name.to_owned();
+        }
+        let number = self.numbers.entry(name.to_owned()).or_insert(1);
+        loop {
+            *number += 1;
+            let numbered = format!("{name}_{number}");
+            if self.taken.insert(numbered.clone()) {
+                return numbered;
+            }
+        }
+    }
 }
 
 /// What a draft says, for compiling it. `references` allows parameters that records fill.
@@ -438,9 +471,8 @@ fn unknown_root_key(desk: &mut Desk, key: &Node, name: &str) {
     desk.unknown_key(key, &keys::names(keys::SUITE), keys::meant(keys::SUITE, name));
 }
 
-/// A desk's errors in the order of its text.
-fn in_order(desk: &mut Desk) -> Vec<SuiteError> {
-    let mut errors = std::mem::take(&mut desk.errors);
+/// Errors or notes of one source in the order of its text.
+fn in_order(mut errors: Vec<SuiteError>) -> Vec<SuiteError> {
     errors.sort_by_key(|error| error.span.start_byte);
     errors
 }

@@ -29,23 +29,24 @@ pub struct DatasetSpec {
 /// The formats that can be read.
 pub const FORMATS: &[&str] = &["jsonl", "json", "csv", "tsv"];
 
+/// Other names of formats.
+const OTHER_NAMES: &[(&str, &str)] = &[("jsonlines", "jsonl"), ("json_lines", "jsonl"), ("ndjson", "jsonl"), ("tab", "tsv")];
+
 /// Formats that come later.
 const FORMATS_TO_COME: &[&str] = &["parquet", "arrow"];
 
 /// Reads a path, a list of paths, or the mapping. `None` where nothing of it can be used.
 pub(super) fn read(desk: &mut Desk, node: &Node) -> Option<DatasetSpec> {
-    match &node.value {
-        NodeValue::Mapping(entries) => read_mapping(desk, node, entries),
-        _ => {
-            let paths = read_paths(desk, "dataset", node);
-            (!paths.is_empty()).then(|| DatasetSpec { paths, ..DatasetSpec::default() })
-        }
+    if let NodeValue::Mapping(entries) = &node.value {
+        return Some(read_mapping(desk, node, entries));
     }
+    let paths = read_paths(desk, "dataset", node);
+    (!paths.is_empty()).then(|| DatasetSpec { paths, ..DatasetSpec::default() })
 }
 
-fn read_mapping(desk: &mut Desk, node: &Node, entries: &[(Node, Node)]) -> Option<DatasetSpec> {
+fn read_mapping(desk: &mut Desk, node: &Node, entries: &[(Node, Node)]) -> DatasetSpec {
     let mut spec = DatasetSpec::default();
-    let mut seed_span = None;
+    let (mut seed_span, mut misspelt) = (None, false);
     for (key, value) in entries {
         match key_text(key) {
             "path" => spec.paths = read_paths(desk, "path", value),
@@ -63,16 +64,19 @@ fn read_mapping(desk: &mut Desk, node: &Node, entries: &[(Node, Node)]) -> Optio
                 spec.seed = desk.scalar("seed", "a whole number from 0 up", value);
                 seed_span = Some(key.span);
             }
-            name => desk.unknown_key(key, &keys::names(keys::DATASET), keys::meant(keys::DATASET, name)),
+            name => {
+                desk.unknown_key(key, &keys::names(keys::DATASET), keys::meant(keys::DATASET, name));
+                misspelt = true;
+            }
         }
     }
-    if node.get("path").is_none() {
+    if node.get("path").is_none() && !misspelt {
         desk.error(node.span, "`dataset` has no `path`", "add `path: <file>`");
     }
     if let Some(span) = seed_span.filter(|_| node.get("sample").is_none()) {
         desk.note(span, "`seed` has no effect without `sample`");
     }
-    Some(spec)
+    spec
 }
 
 fn read_paths(desk: &mut Desk, what: &str, node: &Node) -> Vec<String> {
@@ -94,7 +98,8 @@ fn read_format(desk: &mut Desk, node: &Node) -> Option<String> {
     let message = if FORMATS_TO_COME.contains(&format) {
         format!("`{format}` files can't be read in this version")
     } else {
-        match did_you_mean(format, FORMATS.iter().copied()) {
+        let other = OTHER_NAMES.iter().find(|(name, _)| *name == format).map(|(_, format)| *format);
+        match other.or_else(|| did_you_mean(format, FORMATS.iter().copied())) {
             Some(nearest) => format!("unknown format `{format}` (did you mean `{nearest}`?)"),
             None => format!("unknown format `{format}`"),
         }

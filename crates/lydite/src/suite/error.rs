@@ -102,24 +102,20 @@ impl Desk {
 
     /// The entries of a mapping.
     pub(super) fn mapping<'n>(&mut self, what: &str, node: &'n Node, help: &str) -> Option<&'n [(Node, Node)]> {
-        match &node.value {
-            NodeValue::Mapping(entries) => Some(entries),
-            _ => {
-                self.error(node.span, format!("`{what}` must be a mapping, found {}", found(node)), help);
-                None
-            }
+        if let NodeValue::Mapping(entries) = &node.value {
+            return Some(entries);
         }
+        self.error(node.span, format!("`{what}` must be a mapping, found {}", found(node)), help);
+        None
     }
 
     /// The items of a list.
     pub(super) fn list<'n>(&mut self, what: &str, node: &'n Node, help: &str) -> Option<&'n [Node]> {
-        match &node.value {
-            NodeValue::Sequence(items) => Some(items),
-            _ => {
-                self.error(node.span, format!("`{what}` must be a list, found {}", found(node)), help);
-                None
-            }
+        if let NodeValue::Sequence(items) = &node.value {
+            return Some(items);
         }
+        self.error(node.span, format!("`{what}` must be a list, found {}", found(node)), help);
+        None
     }
 
     /// A text that is not blank.

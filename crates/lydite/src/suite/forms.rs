@@ -24,6 +24,8 @@ pub(super) struct Draft {
     pub(super) when: Option<String>,
     pub(super) inputs: Vec<Input>,
     pub(super) places: Places,
+    /// Its parameters could not be read, so that compiling it would only find errors that follow.
+    pub(super) incomplete: bool,
 }
 
 /// Where the parts of a check stand.
@@ -52,6 +54,7 @@ impl Draft {
             when: None,
             inputs: Vec::new(),
             places: Places { check, evaluator, ..Places::default() },
+            incomplete: false,
         }
     }
 
@@ -125,15 +128,12 @@ fn refuse_mixed(desk: &mut Desk, registry: &Registry, node: &Node, entries: &[(N
         return;
     }
     let meant = entries.iter().find(|(key, _)| keys::meant(keys::CHECK, key_text(key)) == Some("evaluator"));
-    match meant {
-        Some((key, _)) => desk.unknown_key(key, &keys::names(keys::CHECK), Some("evaluator")),
-        None => {
-            let first = entries.first().map_or("", |(key, _)| key_text(key));
-            let near = did_you_mean(first, registry.names());
-            let help = near.map_or_else(|| EXAMPLE.to_owned(), |near| format!("did you mean the evaluator `{near}`? {EXAMPLE}"));
-            desk.error(node.span, "this check names no evaluator", help);
-        }
+    if let Some((key, _)) = meant {
+        return desk.unknown_key(key, &keys::names(keys::CHECK), Some("evaluator"));
     }
+    let near = entries.iter().find_map(|(key, _)| did_you_mean(key_text(key), registry.names()));
+    let help = near.map_or_else(|| EXAMPLE.to_owned(), |near| format!("did you mean the evaluator `{near}`? {EXAMPLE}"));
+    desk.error(node.span, "this check names no evaluator", help);
 }
 
 /// `id: parameters` or `id: principal parameter`.
@@ -238,7 +238,7 @@ impl<'a> Long<'a> {
         match (langchain, name) {
             (Some(known), _) => self.langchain_key(draft, known, key, value),
             (None, "name") => self.name(draft, "name", value),
-            (None, "params" | "options") => self.params(name, value),
+            (None, "params" | "options") => self.params(draft, name, value),
             (None, "threshold") => {
                 draft.threshold = self.desk.scalar("threshold", "a number", value);
                 draft.places.threshold = value.span;
@@ -254,7 +254,7 @@ impl<'a> Long<'a> {
                 draft.places.not = value.span;
             }
             (None, "repeat") => self.repeat(draft, value),
-            (None, "judge" | "aggregate" | "mode" | "prompt") if !self.is_param(draft, name) => {
+            (None, "judge" | "aggregate" | "mode" | "prompt") if !names::has_param(&draft.entry, name) => {
                 self.desk.note(key.span, format!("`{name}` has no effect: {} is computed and asks no model", draft.called));
             }
             (None, "compat") => self.desk.error(
@@ -264,7 +264,7 @@ impl<'a> Long<'a> {
             ),
             (None, "evaluator") => {}
             _ if self.langchain => self.option(draft, key, value),
-            _ => self.unknown_key(draft, key),
+            _ => self.unknown_key(draft, key, value),
         }
     }
 
@@ -277,18 +277,15 @@ impl<'a> Long<'a> {
         }
     }
 
-    fn unknown_key(&mut self, draft: &Draft, key: &Node) {
+    fn unknown_key(&mut self, draft: &Draft, key: &Node, value: &Node) {
         let name = key_text(key);
-        if self.is_param(draft, name) {
+        if names::has_param(&draft.entry, name) {
             let message = format!("`{name}` is a parameter of {}, which stands under `params:`", draft.called);
             self.desk.error(key.span, message, format!("write `params: {{{name}: …}}`"));
+            self.beside.push((key.clone(), value.clone()));
             return;
         }
         self.desk.unknown_key(key, &keys::names(keys::CHECK), keys::meant(keys::CHECK, name));
-    }
-
-    fn is_param(&self, draft: &Draft, name: &str) -> bool {
-        names::has_param(&draft.entry, name)
     }
 
     fn name(&mut self, draft: &mut Draft, what: &str, value: &Node) {
@@ -302,7 +299,7 @@ impl<'a> Long<'a> {
         }
     }
 
-    fn params(&mut self, name: &'a str, value: &'a Node) {
+    fn params(&mut self, draft: &mut Draft, name: &'a str, value: &'a Node) {
         if let Some((first, _)) = self.params {
             self.desk.error(value.span, format!("`{first}` and `{name}` are two names for the parameters"), "join them under one of the two");
             return;
@@ -310,15 +307,16 @@ impl<'a> Long<'a> {
         if value.is_null() {
             return;
         }
-        if self.desk.mapping(name, value, "write it as `{parameter: value}`").is_some() {
-            self.params = Some((name, value));
+        match self.desk.mapping(name, value, "write it as `{parameter: value}`") {
+            Some(_) => self.params = Some((name, value)),
+            None => draft.incomplete = true,
         }
     }
 
     fn all_params(&mut self) -> Option<Node> {
         let Some((_, params)) = self.params else {
             let beside = std::mem::take(&mut self.beside);
-            return (!beside.is_empty()).then(|| Node { value: NodeValue::Mapping(beside), span: self.node.span });
+            return (!beside.is_empty()).then_some(Node { value: NodeValue::Mapping(beside), span: self.node.span });
         };
         let mut params = params.clone();
         if let NodeValue::Mapping(entries) = &mut params.value {
@@ -369,7 +367,7 @@ impl<'a> Long<'a> {
             "inputKey" => self.input_key(name, Field::Query, value),
             "predictionKey" => self.input_key(name, Field::Output, value),
             "referenceKey" => self.input_key(name, Field::Reference, value),
-            _ if self.own_name(draft, name).is_some() => self.option(draft, key, value),
+            _ if own_name(&draft.entry, name).is_some() => self.option(draft, key, value),
             _ => self.desk.note(key.span, format!("`{name}` is not used by {}", draft.called)),
         }
     }
@@ -381,7 +379,7 @@ impl<'a> Long<'a> {
 
     /// An option of the evaluator type, beside the other keys.
     fn option(&mut self, draft: &Draft, key: &Node, value: &Node) {
-        if let Some(own) = self.own_name(draft, key_text(key)) {
+        if let Some(own) = own_name(&draft.entry, key_text(key)) {
             if self.beside.iter().any(|(known, _)| key_text(known) == own) {
                 self.desk.error(key.span, format!("`{}` gives `{own}` a second time", key_text(key)), "keep one of the two");
                 return;
@@ -395,21 +393,21 @@ impl<'a> Long<'a> {
         let suggestion = keys::meant(keys::CHECK, key_text(key)).filter(|name| *name != "evaluator");
         self.desk.unknown_key(key, &allowed, suggestion);
     }
+}
 
-    /// The evaluator's own name of an option.
-    fn own_name(&self, draft: &Draft, option: &str) -> Option<String> {
-        const SYNONYMS: [(&str, &str); 4] =
-            [("distance_metric", "distance"), ("normalize_score", "normalize"), ("normalise_score", "normalise"), ("normalize_score", "normalise")];
-        if self.is_param(draft, option) {
-            return Some(option.to_owned());
-        }
-        let snake = names::snake_case(option);
-        if self.is_param(draft, &snake) {
-            return Some(snake);
-        }
-        let synonym = SYNONYMS.iter().find(|(theirs, ours)| *theirs == snake && self.is_param(draft, ours));
-        synonym.map(|(_, ours)| (*ours).to_owned())
+/// The evaluator's own name of an option.
+fn own_name(entry: &Entry, option: &str) -> Option<String> {
+    const SYNONYMS: [(&str, &str); 2] = [("distance_metric", "distance"), ("normalise_score", "normalize_score")];
+    let is_param = |name: &str| names::has_param(entry, name);
+    if is_param(option) {
+        return Some(option.to_owned());
     }
+    let snake = names::snake_case(option);
+    if is_param(&snake) {
+        return Some(snake);
+    }
+    let synonym = SYNONYMS.iter().find(|(theirs, ours)| *theirs == snake && is_param(ours));
+    synonym.map(|(_, ours)| (*ours).to_owned())
 }
 
 /// Keys of a check that LangChain has under the same name or that say nothing beside it.

@@ -187,7 +187,7 @@ impl Gate {
         if left == "errors" {
             let (value, unit) = count(number, "errors", "errors")?;
             let gate = Self { source: text.trim().to_owned(), span, target: Target::Errors, metric: Metric::Errored, op, value, unit };
-            return gate.attainable(Some((0.0, if unit == Unit::Count { f64::INFINITY } else { 1.0 }))).map(|gate| (gate, None));
+            return gate.attainable((0.0, if unit == Unit::Count { f64::INFINITY } else { 1.0 })).map(|gate| (gate, None));
         }
         let (name, metric) = subject(left, known)?;
         let found = known.iter().find(|check| check.name == name);
@@ -217,20 +217,19 @@ impl Gate {
     }
 
     /// Least and greatest value the figure can have.
-    fn range(&self, info: &Info) -> Option<(f64, f64)> {
+    fn range(&self, info: &Info) -> (f64, f64) {
         if self.unit == Unit::Count {
-            return Some((0.0, f64::INFINITY));
+            return (0.0, f64::INFINITY);
         }
         if self.unit == Unit::ShareOfCount || self.metric.is_share() {
-            return Some((0.0, 1.0));
+            return (0.0, 1.0);
         }
         let (least, most) = info.range;
-        Some((least.unwrap_or(f64::NEG_INFINITY), most.unwrap_or(f64::INFINITY)))
+        (least.unwrap_or(f64::NEG_INFINITY), most.unwrap_or(f64::INFINITY))
     }
 
     /// Refuses a gate that no figure can meet.
-    fn attainable(self, range: Option<(f64, f64)>) -> Result<Self, GateError> {
-        let Some((least, most)) = range else { return Ok(self) };
+    fn attainable(self, (least, most): (f64, f64)) -> Result<Self, GateError> {
         let never = match self.op {
             Op::Above => self.value >= most,
             Op::Below => self.value <= least,
@@ -410,10 +409,10 @@ fn subject<'a>(left: &'a str, known: &[Known<'_>]) -> Result<(&'a str, Metric), 
     };
     let is_known = |name: &str| known.iter().any(|check| check.name == name);
     let whole = |(name, metric): (&'a str, &'a str)| Metric::from_name(metric).map(|metric| (name, metric));
-    if let Some(found) = readings().filter_map(whole).filter(|(name, _)| is_known(name)).last() {
+    if let Some(found) = readings().filter_map(whole).rfind(|(name, _)| is_known(name)) {
         return Ok(found);
     }
-    if let Some((name, metric)) = readings().filter(|(name, _)| is_known(name)).last() {
+    if let Some((name, metric)) = readings().rfind(|(name, _)| is_known(name)) {
         return Err(unknown_metric(name, metric));
     }
     // `x.mean.low` of an unknown check is the metric `mean.low`, not `low` of `x.mean`.

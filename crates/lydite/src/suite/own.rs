@@ -1,11 +1,11 @@
 //! Checks that records bring themselves: the `evaluators` of a record.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
-use super::build::{free_name, report, spec};
+use super::build::{Names, report, spec};
 use super::error::{Desk, Source};
 use super::forms::{self, Draft};
 use crate::check::{Check, CheckSpec};
@@ -30,7 +30,7 @@ pub struct OwnSpec {
 /// Reads one entry: an id, `{id: parameters}`, Context.ai's `{evaluator, options}`, or LangChain's form.
 pub fn read(json: &str, registry: &Registry) -> Result<OwnSpec, String> {
     let (desk, draft) = draft(json, registry)?;
-    finish(desk)?;
+    finish(&desk)?;
     Ok(OwnSpec { spec: spec(&draft, false), named: draft.name.is_some(), entry: draft.entry })
 }
 
@@ -64,7 +64,10 @@ impl OwnChecks {
         let Raw::Json(source) = evaluators else { return Err(NO_LIST.to_owned()) };
         let items: Vec<&RawValue> = serde_json::from_str(source).map_err(|_| NO_LIST.to_owned())?;
         let mut found: Vec<Arc<Check>> = Vec::with_capacity(items.len());
-        let mut given: HashSet<String> = HashSet::new();
+        let mut names = Names::default();
+        for check in suite {
+            names.take(&check.name);
+        }
         for (index, item) in items.into_iter().enumerate() {
             let place = |message: &str| format!("entry {} of `evaluators`: {message}", index + 1);
             let own = self.compiled(item.get(), None, registry).map_err(|message| place(&message))?;
@@ -72,11 +75,14 @@ impl OwnChecks {
                 same_as_suite(&own.check, check, registry).map_err(|message| place(&message))?;
                 continue;
             }
-            if own.named && !given.insert(own.check.name.clone()) {
-                return Err(place(&format!("the name `{}` is given twice", own.check.name)));
+            if own.named {
+                if !names.take(&own.check.name) {
+                    return Err(place(&format!("the name `{}` is taken; give the check another `name`", own.check.name)));
+                }
+                found.push(own.check);
+                continue;
             }
-            let taken = |name: &str| found.iter().any(|check| check.name == name) || suite.iter().any(|check| check.name == name);
-            let name = free_name(&own.check.name, taken);
+            let name = names.free(&own.check.name);
             if name == own.check.name {
                 found.push(own.check);
             } else {
@@ -115,7 +121,7 @@ fn compile(json: &str, name: Option<&str>, registry: &Registry) -> Result<Own, S
         name.clone_into(&mut spec.name);
     }
     let check = Check::compile(&draft.entry, spec, &mut wanted).map_err(|errors| report(&mut desk, &draft, errors)).ok();
-    finish(desk)?;
+    finish(&desk)?;
     if let Some(key) = wanted.keys.first() {
         return Err(format!("a record's own check reads the fields of records only, and `{key}` is none"));
     }
@@ -130,12 +136,12 @@ fn draft(json: &str, registry: &Registry) -> Result<(Desk, Draft), String> {
     let mut desk = Desk::new(Source::new("evaluators", json));
     match forms::read(&mut desk, registry, &node) {
         Some(draft) => Ok((desk, draft)),
-        None => Err(finish(desk).err().unwrap_or_else(|| "the check can't be read".to_owned())),
+        None => Err(finish(&desk).err().unwrap_or_else(|| "the check can't be read".to_owned())),
     }
 }
 
 /// All errors on one line.
-fn finish(desk: Desk) -> Result<(), String> {
+fn finish(desk: &Desk) -> Result<(), String> {
     if desk.errors.is_empty() {
         return Ok(());
     }

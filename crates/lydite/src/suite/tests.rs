@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use proptest::prelude::*;
 use serde_json::json;
 
 use super::gate::{Known, Unit};
@@ -25,7 +26,7 @@ fn names(suite: &Suite) -> Vec<&str> {
     suite.checks.iter().map(|check| check.name.as_str()).collect()
 }
 
-/// Title and suite, after `version: 1` where the suite does not name its version.
+/// Title and suite; `version: 1` is put after those that name none.
 const WRONG: &[(&str, &str)] = &[
     ("empty", ""),
     ("a list", "- exact_match\n"),
@@ -84,7 +85,7 @@ const WRONG: &[(&str, &str)] = &[
 fn wrong_suites() {
     let mut told = String::new();
     for (title, yaml) in WRONG {
-        let yaml = if yaml.contains("version") || yaml.is_empty() { (*yaml).to_owned() } else { format!("{yaml}version: 1\n") };
+        let yaml = if yaml.contains("version") || !yaml.contains(':') { (*yaml).to_owned() } else { format!("{yaml}version: 1\n") };
         let errors = parse(&yaml).expect_err(title);
         let _ = writeln!(told, "### {title}\n{errors}\n");
     }
@@ -192,7 +193,7 @@ dataset: {path: x, seed: 1}
 ",
     )
     .unwrap_or_else(|errors| panic!("{errors}"));
-    insta::assert_snapshot!(suite.notes.join("\n"), @"");
+    insta::assert_snapshot!(suite.notes.join("\n"));
 }
 
 #[test]
@@ -245,9 +246,9 @@ fn suites_of_the_command_line() {
         .filter("outptu == 1")
         .build()
         .unwrap_err();
-    insta::assert_snapshot!(errors, @"");
+    insta::assert_snapshot!(errors);
     let none = SuiteBuilder::new(&registry).build().unwrap_err();
-    insta::assert_snapshot!(none, @"");
+    assert!(none.to_string().starts_with("lydite: there is no check\n"), "{none}");
 }
 
 #[test]
@@ -277,7 +278,7 @@ fn fields_that_nothing_supplies() {
     assert_eq!(missing("checks: [{golden_response: x}, {evaluator: exact_match, params: {reference: x}}]", bare.clone()), "");
     assert_eq!(missing("checks: [{evaluator: exact_match, on_missing: skip}, {evaluator: exact_match, when: query == 'x'}]", bare.clone()), "");
     assert_eq!(missing("dataset: {path: x, fields: {reference: quest}}\nchecks: [exact_match]", bare.clone()), "");
-    insta::assert_snapshot!(missing(&every_form.replace("[exact", "[json_validity, exact"), bare), @"");
+    insta::assert_snapshot!(missing(&every_form.replace("[exact", "[json_validity, exact"), bare));
 }
 
 #[test]
@@ -392,7 +393,7 @@ fn checks_of_records() {
         r#"[{"evaluator": "exact_match", "inputs": {"output": "other.key"}}]"#,
         r#"[{"evaluator": "exact_match", "when": "extra.x == 1"}]"#,
         r#"{"exact_match": {}}"#,
-        r#"[1, null]"#,
+        "[1, null]",
     ] {
         let _ = writeln!(table, "{json}\n  {}", of(json));
     }
@@ -433,5 +434,34 @@ fn the_schema_knows_right_from_wrong() {
         "dataset: {format: csv}",
     ] {
         assert!(!valid(yaml), "{yaml}");
+    }
+}
+
+#[test]
+fn the_quick_start_is_right() {
+    let yaml = include_str!("../../../../examples/quickstart/lydite.yaml");
+    let suite = Suite::parse(yaml, "lydite.yaml", &Registry::builtin()).unwrap_or_else(|errors| panic!("{errors}"));
+    assert_eq!(suite.notes, [] as [String; 0]);
+    assert!(suite.checks.len() > 5 && suite.gates.len() > 5);
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_a_suite_or_an_error(
+        text in "(checks|evaluators|gates|dataset|inputs): ?\\[?(- )?(exact_match|contains|evaluator|evaluatorType|params|name|x)?[:, {}\\[\\]a-z0-9'\"%.<>=\n-]{0,40}"
+    ) {
+        if let Err(errors) = parse(&text) {
+            prop_assert!(!errors.0.is_empty() && !errors.to_string().is_empty());
+        }
+    }
+
+    #[test]
+    fn any_text_is_a_gate_or_an_error(text in "(errors|exact\\.|'exact'\\.|.{0,5})(pass_rate|mean\\.low|.{0,5})\\s?[<>=!≥]{0,2}.{0,6}%?") {
+        let registry = registry();
+        let known = [Known { name: "exact", info: registry.get("exact_match").unwrap().info, grades: true }];
+        if let Ok((gate, _)) = Gate::parse(&text, Span::default(), &known) {
+            prop_assert!(gate.value.is_finite() && gate.value >= 0.0);
+            prop_assert!(regex::Regex::new(&gate::pattern()).unwrap().is_match(&text), "{}", text);
+        }
     }
 }

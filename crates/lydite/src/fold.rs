@@ -324,20 +324,23 @@ impl Fold {
     }
 
     fn forget_cases(&mut self) {
+        self.all_stats().for_each(CheckStats::assume_independent);
+    }
+
+    fn all_stats(&mut self) -> impl Iterator<Item = &mut CheckStats> {
         let own = self.own.values_mut().flat_map(|own| {
             std::iter::once(&mut own.fold.stats).chain(own.tags.values_mut().flat_map(|tag| &mut tag.0))
         });
-        self.checks
-            .iter_mut()
-            .map(|check| &mut check.stats)
-            .chain(self.tags.values_mut().flat_map(|tag| &mut tag.0))
-            .chain(own)
-            .for_each(CheckStats::assume_independent);
+        let tags = self.tags.values_mut().flat_map(|tag| &mut tag.0);
+        self.checks.iter_mut().map(|check| &mut check.stats).chain(tags).chain(own)
     }
 
     /// The parts of a report, a fold for each check: the suite's in their order, then those that
     /// records brought by name.
-    pub(crate) fn finish(self) -> Finished {
+    pub(crate) fn finish(mut self) -> Finished {
+        if self.cases.repeat {
+            self.all_stats().for_each(CheckStats::expect_repeats);
+        }
         let mut by_tag: Vec<Vec<(Arc<str>, CheckStats)>> = self.meta.iter().map(|_| Vec::new()).collect();
         for (name, tag) in self.tags.into_sorted() {
             for (stats, check) in tag.0.into_iter().zip(&mut by_tag) {
@@ -557,9 +560,9 @@ impl Records {
 
 /// Whether cases have several answers, so that intervals must be clustered by case.
 ///
-/// That is seen from the records: a second trial, a `cluster`, a second model. While it isn't, scores
-/// are kept by case; once [`DEFAULT_LIMIT`] records came without it, answers are taken to be
-/// independent, and all parts of the run stop to keep them.
+/// That is seen from the records: a second trial, a `cluster`, a second model. Until then scores are
+/// noted by case; once [`DEFAULT_LIMIT`] records came without it, answers are taken to be
+/// independent, and all parts of the run stop to note them.
 #[derive(Clone, Debug)]
 struct Cases {
     repeat: bool,

@@ -25,7 +25,12 @@ pub struct SuiteBuilder<'r> {
 
 impl<'r> SuiteBuilder<'r> {
     pub fn new(registry: &'r Registry) -> Self {
-        Self { registry, file: None, checks: Vec::new(), filter: None }
+        Self {
+            registry,
+            file: None,
+            checks: Vec::new(),
+            filter: None,
+        }
     }
 
     /// A suite file's text and path.
@@ -60,7 +65,11 @@ impl<'r> SuiteBuilder<'r> {
         }
         let many = self.checks.len() > 1;
         for (index, check) in self.checks.into_iter().enumerate() {
-            let name = if many { format!("--check (number {})", index + 1) } else { "--check".to_owned() };
+            let name = if many {
+                format!("--check (number {})", index + 1)
+            } else {
+                "--check".to_owned()
+            };
             draft.read_check_text(Source::new(name, check.text));
         }
         if let Some(filter) = self.filter {
@@ -126,11 +135,24 @@ impl<'r> SuiteDraft<'r> {
     fn read_root(&mut self, desk: &mut Desk, root: &Node) {
         let entries = match &root.value {
             NodeValue::Mapping(entries) => entries,
-            NodeValue::Null(_) => return desk.error(Span::default(), "the suite is empty", EXAMPLE),
-            NodeValue::Sequence(_) => return desk.error(root.span, "a suite is a mapping, not a list", "put the list under `checks:`"),
-            NodeValue::Scalar(_) => return desk.error(root.span, "a suite is a mapping, not a text", EXAMPLE),
+            NodeValue::Null(_) => {
+                return desk.error(Span::default(), "the suite is empty", EXAMPLE);
+            }
+            NodeValue::Sequence(_) => {
+                return desk.error(
+                    root.span,
+                    "a suite is a mapping, not a list",
+                    "put the list under `checks:`",
+                );
+            }
+            NodeValue::Scalar(_) => {
+                return desk.error(root.span, "a suite is a mapping, not a text", EXAMPLE);
+            }
         };
-        self.root = Span { end_byte: root.span.start_byte, ..root.span };
+        self.root = Span {
+            end_byte: root.span.start_byte,
+            ..root.span
+        };
         let mut lists: Vec<&Node> = Vec::new();
         let mut key_inputs = Vec::new();
         for (key, value) in entries {
@@ -147,19 +169,35 @@ impl<'r> SuiteDraft<'r> {
                     let read = inputs::read(desk, name, value);
                     inputs::fill_up(&mut self.inputs, read);
                 }
-                name @ "input_key" => key_inputs.extend(inputs::read_key(desk, name, Field::Query, value)),
-                name @ "prediction_key" => key_inputs.extend(inputs::read_key(desk, name, Field::Output, value)),
-                name @ "reference_key" => key_inputs.extend(inputs::read_key(desk, name, Field::Reference, value)),
-                "models" => desk.note(key.span, "`models` is not used: no evaluator of this version asks a model"),
+                name @ "input_key" => {
+                    key_inputs.extend(inputs::read_key(desk, name, Field::Query, value))
+                }
+                name @ "prediction_key" => {
+                    key_inputs.extend(inputs::read_key(desk, name, Field::Output, value))
+                }
+                name @ "reference_key" => {
+                    key_inputs.extend(inputs::read_key(desk, name, Field::Reference, value))
+                }
+                "models" => desk.note(
+                    key.span,
+                    "`models` is not used: no evaluator of this version asks a model",
+                ),
                 name => unknown_root_key(desk, key, name),
             }
         }
         inputs::fill_up(&mut self.inputs, key_inputs);
         if let [_, second, ..] = lists.as_slice() {
-            desk.error(second.span, "`checks` and `evaluators` are two names for one list", "join them under `checks:`");
+            desk.error(
+                second.span,
+                "`checks` and `evaluators` are two names for one list",
+                "join them under `checks:`",
+            );
         }
         if root.get("version").is_none() && root.get("checks").is_some() {
-            desk.note(self.root, "the suite names no `version` and is read as version 1");
+            desk.note(
+                self.root,
+                "the suite names no `version` and is read as version 1",
+            );
         }
     }
 
@@ -173,7 +211,10 @@ impl<'r> SuiteDraft<'r> {
         };
         for item in items {
             match forms::read(desk, self.registry, item) {
-                Some(draft) => self.checks.push(Placed { draft, desk: self.desks.len() }),
+                Some(draft) => self.checks.push(Placed {
+                    draft,
+                    desk: self.desks.len(),
+                }),
                 None => self.unread = true,
             }
         }
@@ -184,11 +225,17 @@ impl<'r> SuiteDraft<'r> {
         if node.is_null() {
             return;
         }
-        let Some(items) = desk.list("gates", node, HELP) else { return };
+        let Some(items) = desk.list("gates", node, HELP) else {
+            return;
+        };
         for item in items {
             match item.as_str() {
                 Some(text) => self.gates.push((text.to_owned(), item.span)),
-                None => desk.error(item.span, format!("a gate must be text, found a {}", item.kind_name()), HELP),
+                None => desk.error(
+                    item.span,
+                    format!("a gate must be text, found a {}", item.kind_name()),
+                    HELP,
+                ),
             }
         }
     }
@@ -199,9 +246,16 @@ impl<'r> SuiteDraft<'r> {
             Ok(node) => {
                 let draft = forms::read(&mut desk, self.registry, &node);
                 self.unread |= draft.is_none();
-                self.checks.extend(draft.map(|draft| Placed { draft, desk: self.desks.len() }));
+                self.checks.extend(draft.map(|draft| Placed {
+                    draft,
+                    desk: self.desks.len(),
+                }));
             }
-            Err(error) => desk.error(error.span, error.message, "write an id, or `ID: {parameter: value}`"),
+            Err(error) => desk.error(
+                error.span,
+                error.message,
+                "write an id, or `ID: {parameter: value}`",
+            ),
         }
         self.desks.push(desk);
     }
@@ -222,17 +276,31 @@ impl<'r> SuiteDraft<'r> {
             if let Some(desk) = self.desks.first_mut() {
                 desk.errors.append(&mut unsettled);
             }
-            return Err(SuiteErrors(self.desks.into_iter().flat_map(|desk| in_order(desk.errors)).collect()));
+            return Err(SuiteErrors(
+                self.desks
+                    .into_iter()
+                    .flat_map(|desk| in_order(desk.errors))
+                    .collect(),
+            ));
         };
         if checks.is_empty() {
             unsettled.insert(0, self.no_check());
         }
         Ok(Suite {
             version: super::SUITE_VERSION,
-            places: self.checks.iter().filter_map(|placed| self.place(placed)).collect(),
+            places: self
+                .checks
+                .iter()
+                .filter_map(|placed| self.place(placed))
+                .collect(),
             source: self.source(),
             added: self.added().map(|desk| desk.source.clone()).collect(),
-            notes: self.desks.iter().flat_map(|desk| in_order(desk.notes.clone())).map(|note| note_line(&note)).collect(),
+            notes: self
+                .desks
+                .iter()
+                .flat_map(|desk| in_order(desk.notes.clone()))
+                .map(|note| note_line(&note))
+                .collect(),
             name: self.name,
             dataset: self.dataset,
             checks,
@@ -245,12 +313,18 @@ impl<'r> SuiteDraft<'r> {
 
     fn place(&self, placed: &Placed) -> Option<Place> {
         let desk = self.desks.get(placed.desk)?;
-        Some(Place { source: desk.source.clone(), span: placed.draft.places.check })
+        Some(Place {
+            source: desk.source.clone(),
+            span: placed.draft.places.check,
+        })
     }
 
     /// The checks given as text.
     fn added(&self) -> impl Iterator<Item = &Desk> {
-        self.desks.iter().skip(usize::from(self.has_file)).filter(|desk| &*desk.source.name != WHERE)
+        self.desks
+            .iter()
+            .skip(usize::from(self.has_file))
+            .filter(|desk| &*desk.source.name != WHERE)
     }
 
     /// Gives every check its name: first the given ones, which may not clash, then the others,
@@ -259,25 +333,36 @@ impl<'r> SuiteDraft<'r> {
         let mut names = Names::default();
         let mut given: HashMap<String, (usize, Span)> = HashMap::new();
         for placed in &self.checks {
-            let Some((name, span)) = &placed.draft.name else { continue };
+            let Some((name, span)) = &placed.draft.name else {
+                continue;
+            };
             let Some((desk, first)) = given.get(name) else {
                 names.take(name);
                 given.insert(name.clone(), (placed.desk, *span));
                 continue;
             };
             let place = match self.desks.get(*desk) {
-                Some(other) if *desk != placed.desk => format!("{}:{}", other.source.name, first.line),
+                Some(other) if *desk != placed.desk => {
+                    format!("{}:{}", other.source.name, first.line)
+                }
                 _ => format!("line {}", first.line),
             };
             if let Some(desk) = self.desks.get_mut(placed.desk) {
-                desk.error(*span, format!("the name `{name}` is taken by the check at {place}"), "give one of the two another name");
+                desk.error(
+                    *span,
+                    format!("the name `{name}` is taken by the check at {place}"),
+                    "give one of the two another name",
+                );
             }
         }
         for placed in &mut self.checks {
             if placed.draft.name.is_some() {
                 continue;
             }
-            placed.draft.name = Some((names.free(&placed.draft.called), placed.draft.places.evaluator));
+            placed.draft.name = Some((
+                names.free(&placed.draft.called),
+                placed.draft.places.evaluator,
+            ));
         }
     }
 
@@ -286,14 +371,20 @@ impl<'r> SuiteDraft<'r> {
         let mut checks = Vec::with_capacity(self.checks.len());
         let mut complete = true;
         for placed in &mut self.checks {
-            let Some(desk) = self.desks.get_mut(placed.desk) else { continue };
+            let Some(desk) = self.desks.get_mut(placed.desk) else {
+                continue;
+            };
             let draft = &mut placed.draft;
             note_idle_inputs(desk, draft);
             if draft.incomplete {
                 complete = false;
                 continue;
             }
-            let defaults = self.inputs.iter().filter(|input| draft.entry.info.reads.contains(input.field)).cloned();
+            let defaults = self
+                .inputs
+                .iter()
+                .filter(|input| draft.entry.info.reads.contains(input.field))
+                .cloned();
             inputs::fill_up(&mut draft.inputs, defaults);
             match Check::compile(&draft.entry, spec(draft, true), wanted) {
                 Ok(check) => {
@@ -313,12 +404,21 @@ impl<'r> SuiteDraft<'r> {
 
     /// The suite's own `where` and the given one, joined.
     fn compile_condition(&mut self, wanted: &mut Wanted) -> Option<Condition> {
-        let own = self.dataset.as_ref().and_then(|dataset| Some((dataset.filter.clone()?, dataset.filter_span)));
+        let own = self
+            .dataset
+            .as_ref()
+            .and_then(|dataset| Some((dataset.filter.clone()?, dataset.filter_span)));
         let mut parts: Vec<String> = Vec::new();
         let own = own.map(|(text, span)| (text, 0, span, "`where`: "));
-        let given = self.filter.take().map(|(text, desk)| (text, desk, Span::default(), ""));
+        let given = self
+            .filter
+            .take()
+            .map(|(text, desk)| (text, desk, Span::default(), ""));
         for (text, desk, span, what) in own.into_iter().chain(given) {
-            match (Condition::new(&text, &mut Wanted::default()), self.desks.get_mut(desk)) {
+            match (
+                Condition::new(&text, &mut Wanted::default()),
+                self.desks.get_mut(desk),
+            ) {
                 (Err(message), Some(desk)) => desk.error(span, format!("{what}{message}"), ""),
                 _ => parts.push(text),
             }
@@ -326,7 +426,11 @@ impl<'r> SuiteDraft<'r> {
         let whole = match parts.as_slice() {
             [one] => one.clone(),
             [] => return None,
-            many => many.iter().map(|part| format!("({part})")).collect::<Vec<_>>().join(" and "),
+            many => many
+                .iter()
+                .map(|part| format!("({part})"))
+                .collect::<Vec<_>>()
+                .join(" and "),
         };
         Condition::new(&whole, wanted).ok()
     }
@@ -336,16 +440,27 @@ impl<'r> SuiteDraft<'r> {
     fn compile_gates(&mut self, checks: Option<&[Check]>) -> (Vec<Gate>, Vec<SuiteError>) {
         let known: Vec<Known<'_>> = match checks {
             Some(checks) => checks.iter().map(Known::from).collect(),
-            None => self.checks.iter().filter_map(|placed| known(&placed.draft)).collect(),
+            None => self
+                .checks
+                .iter()
+                .filter_map(|placed| known(&placed.draft))
+                .collect(),
         };
         let (mut gates, mut unsettled) = (Vec::new(), Vec::new());
-        let Some(desk) = self.desks.first_mut() else { return (gates, unsettled) };
+        let Some(desk) = self.desks.first_mut() else {
+            return (gates, unsettled);
+        };
         for (text, span) in &self.gates {
             match Gate::parse(text, *span, &known) {
                 Ok((gate, late)) => {
                     gates.push(gate);
                     let late = late.filter(|_| !self.unread);
-                    unsettled.extend(late.map(|error| SuiteError { source: desk.source.clone(), span: *span, message: error.message, help: error.help }));
+                    unsettled.extend(late.map(|error| SuiteError {
+                        source: desk.source.clone(),
+                        span: *span,
+                        message: error.message,
+                        help: error.help,
+                    }));
                 }
                 Err(error) => desk.error(*span, error.message, error.help.unwrap_or_default()),
             }
@@ -354,7 +469,10 @@ impl<'r> SuiteDraft<'r> {
     }
 
     fn no_check(&self) -> SuiteError {
-        let source = self.desks.first().map_or_else(|| Source::new("lydite", ""), |desk| desk.source.clone());
+        let source = self
+            .desks
+            .first()
+            .map_or_else(|| Source::new("lydite", ""), |desk| desk.source.clone());
         SuiteError {
             source,
             span: self.root,
@@ -413,13 +531,20 @@ impl Names {
 /// What a draft says, for compiling it. `references` allows parameters that records fill.
 pub(super) fn spec(draft: &Draft, references: bool) -> CheckSpec {
     CheckSpec {
-        name: draft.name.as_ref().map_or_else(|| draft.called.clone(), |(name, _)| name.clone()),
+        name: draft
+            .name
+            .as_ref()
+            .map_or_else(|| draft.called.clone(), |(name, _)| name.clone()),
         params: draft.params.clone(),
         threshold: draft.threshold,
         negate: draft.negate,
         on_missing: draft.on_missing,
         when: draft.when.clone(),
-        inputs: draft.inputs.iter().map(|input| (input.field, input.path.clone())).collect(),
+        inputs: draft
+            .inputs
+            .iter()
+            .map(|input| (input.field, input.path.clone()))
+            .collect(),
         references,
     }
 }
@@ -430,7 +555,9 @@ pub(super) fn report(desk: &mut Desk, draft: &Draft, errors: CheckErrors) {
         let span = draft.span_of(&error.place, error.span);
         let message = match &error.place {
             CheckPlace::Params(pointer) => match pointer.strip_prefix('/') {
-                Some(param) if !error.message.contains(&format!("`{param}`")) => format!("`{param}`: {}", error.message),
+                Some(param) if !error.message.contains(&format!("`{param}`")) => {
+                    format!("`{param}`: {}", error.message)
+                }
                 _ => format!("{}: {}", draft.called, error.message),
             },
             CheckPlace::When => format!("`when`: {}", error.message),
@@ -445,13 +572,20 @@ pub(super) fn report(desk: &mut Desk, draft: &Draft, errors: CheckErrors) {
 fn known(draft: &Draft) -> Option<Known<'_>> {
     let (name, _) = draft.name.as_ref()?;
     let info = draft.entry.info;
-    Some(Known { name, info, grades: draft.threshold.is_some() || info.natural_verdict })
+    Some(Known {
+        name,
+        info,
+        grades: draft.threshold.is_some() || info.natural_verdict,
+    })
 }
 
 fn note_idle_inputs(desk: &mut Desk, draft: &Draft) {
     for input in &draft.inputs {
         if !draft.entry.info.reads.contains(input.field) {
-            desk.note(input.span, format!("`{}` is not read by {}", input.field, draft.called));
+            desk.note(
+                input.span,
+                format!("`{}` is not read by {}", input.field, draft.called),
+            );
         }
     }
 }
@@ -460,15 +594,26 @@ fn read_version(desk: &mut Desk, node: &Node) {
     if node.as_str() == Some("1") {
         return;
     }
-    let found = node.as_str().map_or_else(|| format!("a {}", node.kind_name()), |text| format!("`{text}`"));
-    desk.error(node.span, format!("this version of lydite reads suites of version 1, not {found}"), "write `version: 1`");
+    let found = node.as_str().map_or_else(
+        || format!("a {}", node.kind_name()),
+        |text| format!("`{text}`"),
+    );
+    desk.error(
+        node.span,
+        format!("this version of lydite reads suites of version 1, not {found}"),
+        "write `version: 1`",
+    );
 }
 
 fn unknown_root_key(desk: &mut Desk, key: &Node, name: &str) {
     if let Some((_, message, help)) = keys::NOT_YET.iter().find(|(known, _, _)| *known == name) {
         return desk.error(key.span, *message, *help);
     }
-    desk.unknown_key(key, &keys::names(keys::SUITE), keys::meant(keys::SUITE, name));
+    desk.unknown_key(
+        key,
+        &keys::names(keys::SUITE),
+        keys::meant(keys::SUITE, name),
+    );
 }
 
 /// Errors or notes of one source in the order of its text.
@@ -478,6 +623,10 @@ fn in_order(mut errors: Vec<SuiteError>) -> Vec<SuiteError> {
 }
 
 fn note_line(note: &SuiteError) -> String {
-    let place = if note.span.is_known() { format!(":{}:{}", note.span.line, note.span.column) } else { String::new() };
+    let place = if note.span.is_known() {
+        format!(":{}:{}", note.span.line, note.span.column)
+    } else {
+        String::new()
+    };
     format!("{}{place}: {}", note.source.name, note.message)
 }

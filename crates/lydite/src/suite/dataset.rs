@@ -30,7 +30,12 @@ pub struct DatasetSpec {
 pub const FORMATS: &[&str] = &["jsonl", "json", "csv", "tsv"];
 
 /// Other names of formats.
-const OTHER_NAMES: &[(&str, &str)] = &[("jsonlines", "jsonl"), ("json_lines", "jsonl"), ("ndjson", "jsonl"), ("tab", "tsv")];
+const OTHER_NAMES: &[(&str, &str)] = &[
+    ("jsonlines", "jsonl"),
+    ("json_lines", "jsonl"),
+    ("ndjson", "jsonl"),
+    ("tab", "tsv"),
+];
 
 /// Formats that come later.
 const FORMATS_TO_COME: &[&str] = &["parquet", "arrow"];
@@ -41,7 +46,10 @@ pub(super) fn read(desk: &mut Desk, node: &Node) -> Option<DatasetSpec> {
         return Some(read_mapping(desk, node, entries));
     }
     let paths = read_paths(desk, "dataset", node);
-    (!paths.is_empty()).then(|| DatasetSpec { paths, ..DatasetSpec::default() })
+    (!paths.is_empty()).then(|| DatasetSpec {
+        paths,
+        ..DatasetSpec::default()
+    })
 }
 
 fn read_mapping(desk: &mut Desk, node: &Node, entries: &[(Node, Node)]) -> DatasetSpec {
@@ -52,7 +60,10 @@ fn read_mapping(desk: &mut Desk, node: &Node, entries: &[(Node, Node)]) -> Datas
             "path" => spec.paths = read_paths(desk, "path", value),
             "format" => spec.format = read_format(desk, value),
             "fields" => {
-                spec.fields = inputs::read(desk, "fields", value).into_iter().map(|input| (input.field, input.path)).collect();
+                spec.fields = inputs::read(desk, "fields", value)
+                    .into_iter()
+                    .map(|input| (input.field, input.path))
+                    .collect();
             }
             "where" => {
                 spec.filter = desk.text("where", value).map(str::to_owned);
@@ -65,7 +76,11 @@ fn read_mapping(desk: &mut Desk, node: &Node, entries: &[(Node, Node)]) -> Datas
                 seed_span = Some(key.span);
             }
             name => {
-                desk.unknown_key(key, &keys::names(keys::DATASET), keys::meant(keys::DATASET, name));
+                desk.unknown_key(
+                    key,
+                    &keys::names(keys::DATASET),
+                    keys::meant(keys::DATASET, name),
+                );
                 misspelt = true;
             }
         }
@@ -81,12 +96,23 @@ fn read_mapping(desk: &mut Desk, node: &Node, entries: &[(Node, Node)]) -> Datas
 
 fn read_paths(desk: &mut Desk, what: &str, node: &Node) -> Vec<String> {
     let NodeValue::Sequence(items) = &node.value else {
-        return desk.text(what, node).map(str::to_owned).into_iter().collect();
+        return desk
+            .text(what, node)
+            .map(str::to_owned)
+            .into_iter()
+            .collect();
     };
     if items.is_empty() {
-        desk.error(node.span, format!("`{what}` is an empty list"), "name at least one file");
+        desk.error(
+            node.span,
+            format!("`{what}` is an empty list"),
+            "name at least one file",
+        );
     }
-    items.iter().filter_map(|item| desk.text(what, item).map(str::to_owned)).collect()
+    items
+        .iter()
+        .filter_map(|item| desk.text(what, item).map(str::to_owned))
+        .collect()
 }
 
 fn read_format(desk: &mut Desk, node: &Node) -> Option<String> {
@@ -98,7 +124,10 @@ fn read_format(desk: &mut Desk, node: &Node) -> Option<String> {
     let message = if FORMATS_TO_COME.contains(&format) {
         format!("`{format}` files can't be read in this version")
     } else {
-        let other = OTHER_NAMES.iter().find(|(name, _)| *name == format).map(|(_, format)| *format);
+        let other = OTHER_NAMES
+            .iter()
+            .find(|(name, _)| *name == format)
+            .map(|(_, format)| *format);
         match other.or_else(|| did_you_mean(format, FORMATS.iter().copied())) {
             Some(nearest) => format!("unknown format `{format}` (did you mean `{nearest}`?)"),
             None => format!("unknown format `{format}`"),
@@ -112,7 +141,14 @@ fn positive(desk: &mut Desk, what: &str, node: &Node) -> Option<u64> {
     match node.deserialize_into::<u64>() {
         Ok(count) if count > 0 => Some(count),
         _ => {
-            desk.error(node.span, format!("`{what}` must be a whole number from 1 up, found {}", found(node)), "");
+            desk.error(
+                node.span,
+                format!(
+                    "`{what}` must be a whole number from 1 up, found {}",
+                    found(node)
+                ),
+                "",
+            );
             None
         }
     }

@@ -481,7 +481,9 @@ impl Merge for CheckFold {
             }
         }
         for (ours, theirs) in [(&mut self.warnings, later.warnings), (&mut self.skips, later.skips)] {
-            theirs.into_iter().for_each(|(code, count)| *ours.entry(code).or_default() += count);
+            for (code, count) in theirs {
+                *ours.entry(code).or_default() += count;
+            }
         }
         if !later.samples.is_empty() {
             self.samples.extend(later.samples);

@@ -4,6 +4,8 @@
 //! verdict is a failure and an inconclusive one an error. Gates and records that could not be judged
 //! are suites of their own.
 
+use std::fmt::Write as _;
+
 use super::Renderer;
 use super::xml::{push_attribute, push_text};
 use crate::outcome::Verdict;
@@ -42,11 +44,15 @@ impl Renderer for Junit {
 
     fn record(&self, head: &RecordHead<'_>, cells: &[CellView<'_>], out: &mut Vec<u8>) {
         let place = self.files.get(head.file as usize).map(|file| (file.as_str(), head.line));
-        cells.iter().for_each(|view| result(out, &CheckResult::of(head, view), place));
+        for view in cells {
+            result(out, &CheckResult::of(head, view), place);
+        }
     }
 
     fn lines(&self, lines: &[CheckResult<'_>], out: &mut Vec<u8>) {
-        lines.iter().for_each(|line| result(out, line, None));
+        for line in lines {
+            result(out, line, None);
+        }
     }
 
     fn prologue(&self, report: &Report, out: &mut Vec<u8>) {
@@ -71,7 +77,9 @@ impl Renderer for Junit {
         }
         if !report.gates.is_empty() {
             suite(out, "gates", Counts::of_gates(&report.gates), |out| {
-                report.gates.iter().for_each(|one| gate(out, one));
+                for one in &report.gates {
+                    gate(out, one);
+                }
             });
         }
         out.extend_from_slice(b"</testsuites>\n");
@@ -132,7 +140,9 @@ impl Counts {
     fn push(self, out: &mut Vec<u8>) {
         let all =
             [("tests", self.tests), ("failures", self.failures), ("errors", self.errors), ("skipped", self.skipped)];
-        all.iter().for_each(|(name, count)| push_attribute(out, name, &count.to_string()));
+        for (name, count) in all {
+            push_attribute(out, name, &count.to_string());
+        }
     }
 }
 
@@ -151,11 +161,11 @@ type Outcome<'a> = Option<(&'static str, &'a str, &'a str)>;
 fn result(out: &mut Vec<u8>, line: &CheckResult<'_>, place: Option<(&str, u64)>) {
     let mut name = line.record.clone().into_owned();
     if let Some(model) = &line.model {
-        name.push_str(&format!(" [{model}]"));
+        let _ = write!(name, " [{model}]");
     }
     for (what, n) in [("trial", line.trial), ("repeat", line.repeat)] {
         if n > 1 {
-            name.push_str(&format!(" {what} {n}"));
+            let _ = write!(name, " {what} {n}");
         }
     }
     test_case(out, &name, &line.check, place, outcome(line));
@@ -172,9 +182,8 @@ fn outcome<'a>(line: &'a CheckResult<'_>) -> Outcome<'a> {
     match line.verdict {
         Some(Verdict::Pass) => None,
         Some(verdict @ (Verdict::Fail | Verdict::Partial)) => Some(("failure", verdict.as_str(), reason)),
-        Some(Verdict::Inconclusive) => Some(("error", "inconclusive", reason)),
         None if line.score.is_some() => None,
-        None => Some(("error", "inconclusive", reason)),
+        Some(Verdict::Inconclusive) | None => Some(("error", "inconclusive", reason)),
     }
 }
 

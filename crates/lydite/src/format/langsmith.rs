@@ -39,11 +39,15 @@ impl Renderer for LangSmith {
     }
 
     fn record(&self, head: &RecordHead<'_>, cells: &[CellView<'_>], out: &mut Vec<u8>) {
-        cells.iter().for_each(|view| feedback(out, &CheckResult::of(head, view)));
+        for view in cells {
+            feedback(out, &CheckResult::of(head, view));
+        }
     }
 
     fn lines(&self, lines: &[CheckResult<'_>], out: &mut Vec<u8>) {
-        lines.iter().for_each(|line| feedback(out, line));
+        for line in lines {
+            feedback(out, line);
+        }
     }
 }
 

@@ -49,6 +49,8 @@ mod stream;
 mod testing;
 mod text;
 mod wide_jsonl;
+#[cfg(test)]
+mod written;
 mod xml;
 
 use std::fmt;

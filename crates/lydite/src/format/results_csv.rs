@@ -47,16 +47,22 @@ impl Renderer for ResultsCsv {
 
     fn header(&self, out: &mut Vec<u8>) {
         let mut row = Row::new(out);
-        COLUMNS.iter().for_each(|name| row.text(name));
+        for name in COLUMNS {
+            row.text(name);
+        }
         row.end();
     }
 
     fn record(&self, head: &RecordHead<'_>, cells: &[CellView<'_>], out: &mut Vec<u8>) {
-        cells.iter().for_each(|view| write_line(out, &CheckResult::of(head, view)));
+        for view in cells {
+            write_line(out, &CheckResult::of(head, view));
+        }
     }
 
     fn lines(&self, lines: &[CheckResult<'_>], out: &mut Vec<u8>) {
-        lines.iter().for_each(|line| write_line(out, line));
+        for line in lines {
+            write_line(out, line);
+        }
     }
 }
 
@@ -140,9 +146,13 @@ impl Renderer for WideCsv {
 
     fn header(&self, out: &mut Vec<u8>) {
         let mut row = Row::new(out);
-        ["record", "model", "trial", "tags", "cluster"].iter().for_each(|name| row.text(name));
+        for name in ["record", "model", "trial", "tags", "cluster"] {
+            row.text(name);
+        }
         for check in &self.checks {
-            CELL_COLUMNS.iter().for_each(|column| row.text(&format!("{check}.{column}")));
+            for column in CELL_COLUMNS {
+                row.text(&format!("{check}.{column}"));
+            }
         }
         row.text("other_checks");
         row.end();

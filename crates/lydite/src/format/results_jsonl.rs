@@ -21,10 +21,14 @@ impl Renderer for ResultsJsonl {
     }
 
     fn record(&self, head: &RecordHead<'_>, cells: &[CellView<'_>], out: &mut Vec<u8>) {
-        cells.iter().for_each(|view| write_result(out, &CheckResult::of(head, view)));
+        for view in cells {
+            write_result(out, &CheckResult::of(head, view));
+        }
     }
 
     fn lines(&self, lines: &[CheckResult<'_>], out: &mut Vec<u8>) {
-        lines.iter().for_each(|line| write_result(out, line));
+        for line in lines {
+            write_result(out, line);
+        }
     }
 }

@@ -10,7 +10,7 @@ pub(super) fn count(count: u64) -> String {
     let digits = count.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             out.push(',');
         }
         out.push(digit);
@@ -29,7 +29,7 @@ pub(super) fn percent(share: f64) -> String {
     if percent > 0.0 && percent < 0.05 {
         return "<0.1 %".to_owned();
     }
-    if percent < 100.0 && percent >= 99.95 {
+    if (99.95..100.0).contains(&percent) {
         return ">99.9 %".to_owned();
     }
     let text = format!("{percent:.1}");

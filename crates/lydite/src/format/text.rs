@@ -1,5 +1,7 @@
 //! `text`: the report on a terminal of 80 columns, readable without colour.
 
+use std::fmt::Write as _;
+
 use textwrap::core::display_width;
 
 use super::Renderer;
@@ -208,7 +210,7 @@ impl Page {
                 self.ink(ink, sample.verdict.as_str());
                 let mut line = format!(" {}", one_line(&sample_name(sample), 200));
                 if let Some(score) = sample.score {
-                    line.push_str(&format!("  score {}", number(score)));
+                    let _ = write!(line, "  score {}", number(score));
                 }
                 self.text.push_str(&line);
                 if let Some(place) = sample_place(sample) {

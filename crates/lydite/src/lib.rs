@@ -18,6 +18,7 @@ pub mod report;
 pub mod results;
 pub mod run_folder;
 pub mod runner;
+pub mod schemas;
 pub mod single;
 pub mod stats;
 pub mod stored;

@@ -74,7 +74,8 @@ fn clear(slots: &mut Slots<'_>, field: Field) {
 
 fn set<'r>(slots: &mut Slots<'r>, field: Field, value: Raw<'r>, arena: &'r Bump) -> Result<()> {
     match field {
-        Field::Id => slots.id = Some(scalar(field, value)?),
+        // An empty cell of a table is no name: cases without one are not trials of each other.
+        Field::Id => slots.id = Some(scalar(field, value)?).filter(|id| !id.is_empty()),
         Field::Query => slots.query = Some(content_of_raw(value, arena).map_err(|e| at(field, e))?),
         Field::Output => slots.output = Some(output(value, arena)?),
         Field::Reference => {

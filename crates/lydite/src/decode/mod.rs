@@ -15,6 +15,7 @@ use serde_json::value::RawValue;
 
 pub use mapping::{Mapping, MappingError, SURVEY_RECORDS, Survey};
 
+use crate::json;
 use crate::path::FieldPath;
 use crate::record::{Field, FieldSet, Raw, Slots};
 use mapping::Target;
@@ -105,16 +106,14 @@ impl<'m> Decoder<'m> {
                 hint: Some("each record is one JSON object".into()),
             };
         }
-        let message = error.to_string();
-        let cause = message.rfind(" at line ").and_then(|at| message.get(..at)).unwrap_or(&message);
-        let hint = (cause.starts_with("expected value") && has_non_finite(text))
+        // The library's own reader says more of what was found and what was expected.
+        let (offset, message) = match json::is_valid(text) {
+            Err(fault) => (fault.offset, fault.message),
+            Ok(()) => (offset_of(text, error.line(), error.column()), error.to_string()),
+        };
+        let hint = is_non_finite(text.get(offset..).unwrap_or_default())
             .then(|| "NaN and Infinity are not JSON; write null or leave the field out".to_owned());
-        RecordError {
-            offset: offset_of(text, error.line(), error.column()),
-            field: None,
-            message: format!("not JSON: {cause}"),
-            hint,
-        }
+        RecordError { offset, field: None, message: format!("not JSON: {message}"), hint }
     }
 
     /// The slow path of an error: which two keys stand for one field.
@@ -318,6 +317,7 @@ pub(crate) fn top_level_keys(text: &str) -> Vec<String> {
 pub(crate) fn kind_of_json(text: &str) -> &'static str {
     match text.trim_start().bytes().next() {
         Some(b'[') => "an array",
+        Some(b'{') => "an object",
         Some(b'"') => "a text",
         Some(b't' | b'f') => "a boolean",
         Some(b'n') => "null",
@@ -335,8 +335,8 @@ fn offset_of(text: &str, line: usize, column: usize) -> usize {
     (start + column.saturating_sub(1)).min(text.len())
 }
 
-fn has_non_finite(text: &str) -> bool {
-    ["NaN", "Infinity"].iter().any(|word| text.contains(word))
+fn is_non_finite(rest: &str) -> bool {
+    ["NaN", "Infinity", "-Infinity"].iter().any(|word| rest.starts_with(word))
 }
 
 /// A path whose root was looked up: from a row to a value.

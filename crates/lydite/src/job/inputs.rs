@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Seek};
 use std::path::{Path, PathBuf};
 
-use super::{JobError, Request};
+use super::{JobError, Output, Request};
 use crate::decode::{SURVEY_RECORDS, Survey};
 use crate::format::{self, Block, BlockReader, BlockSize, Format, InputError, Source};
 use crate::run_folder::DataFacts;
@@ -50,6 +50,15 @@ impl Inputs {
             inputs.spool = Some(spool_stdin().map_err(|source| JobError::Output { name: "a copy of stdin".into(), source })?);
         }
         Ok(inputs)
+    }
+
+    /// Results may not be written over what is judged.
+    pub(super) fn refuse_as_output(&self, outputs: &[Output]) -> Result<(), JobError> {
+        let same = |path: &Path, name: &str| matches!((path.canonicalize(), Path::new(name).canonicalize()), (Ok(a), Ok(b)) if a == b);
+        let clash = outputs.iter().find(|output| self.paths.iter().any(|path| same(path, &output.name)));
+        clash.map_or(Ok(()), |output| {
+            Err(JobError::Usage(format!("--output {} is the data itself; name another file", output.name)))
+        })
     }
 
     /// Opens the inputs; `copies` is the folder for copies of what is not on disk or small.

@@ -408,6 +408,11 @@ fn finish(
     }
     let options = ReportOptions { run: facts, max_errors: request.max_errors, planned: None, other_shards: end.other_shards };
     let (report, folder) = writer.finish(|fold| Report::build(fold, &suite.gates, options), &manifest)?;
+    let folder = match folder {
+        // Where nothing was judged there is no run to keep.
+        Some(folder) if report.exit.code == 2 => folder.delete().map(|()| None)?,
+        folder => folder,
+    };
     Ok(Outcome { report, folder, notes })
 }
 

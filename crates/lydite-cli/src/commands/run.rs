@@ -1,5 +1,6 @@
 //! `lydite run`: judges a file of answers.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -63,7 +64,7 @@ pub struct Args {
     no_store: bool,
     /// Threads that judge [default: all cores].
     #[arg(long, value_name = "N", env = "LYDITE_THREADS")]
-    threads: Option<usize>,
+    threads: Option<NonZeroUsize>,
     #[command(flatten)]
     outputs: OutputArgs,
 }
@@ -116,7 +117,7 @@ fn request(args: Args) -> Result<Request, String> {
         max_errors: args.max_errors,
         strict: args.strict,
         wide: args.wide,
-        threads: args.threads.unwrap_or_else(all_cores).max(1),
+        threads: args.threads.map_or_else(all_cores, NonZeroUsize::get),
         store: (!args.no_store).then(runs_root),
         resume: args.resume,
         samples: SAMPLES,

@@ -87,8 +87,8 @@ impl Inputs {
 
     /// Opens the inputs and looks at their first records; the reader gives them again.
     pub(super) fn open_and_survey(&mut self, copies: Option<&Path>) -> Result<(Surveyed, Survey), JobError> {
-        let mut reader = Surveyed { ahead: VecDeque::new(), reader: self.open(copies)?, failed: None };
-        let survey = reader.look();
+        let mut reader = Surveyed { ahead: VecDeque::new(), reader: self.open(copies)? };
+        let survey = reader.look()?;
         Ok((reader, survey))
     }
 
@@ -125,23 +125,17 @@ fn spool_stdin() -> io::Result<File> {
 pub(super) struct Surveyed {
     ahead: VecDeque<Block>,
     reader: format::Reader,
-    /// An error that the look ahead met; it comes in its turn.
-    failed: Option<InputError>,
 }
 
 impl Surveyed {
-    fn look(&mut self) -> Survey {
+    /// An input that breaks off within the first records is refused before any of them is judged.
+    fn look(&mut self) -> Result<Survey, InputError> {
         let mut survey = Survey::default();
         let mut seen = 0;
         while seen < SURVEY_RECORDS {
             let mut block = Block::new();
-            match self.reader.next_block(&mut block) {
-                Ok(true) => {}
-                Ok(false) => break,
-                Err(error) => {
-                    self.failed = Some(error);
-                    break;
-                }
+            if !self.reader.next_block(&mut block)? {
+                break;
             }
             for text in block.records().filter_map(|record| record.text.ok()).take(SURVEY_RECORDS - seen) {
                 survey.add(text);
@@ -149,7 +143,7 @@ impl Surveyed {
             seen += block.len();
             self.ahead.push_back(block);
         }
-        survey
+        Ok(survey)
     }
 }
 
@@ -159,9 +153,6 @@ impl BlockReader for Surveyed {
             *block = ahead;
             return Ok(true);
         }
-        match self.failed.take() {
-            Some(error) => Err(error),
-            None => self.reader.next_block(block),
-        }
+        self.reader.next_block(block)
     }
 }

@@ -30,7 +30,6 @@ fn a_run_ends_with_the_first_code_that_fits() {
         Case { title: "nothing readable, all allowed", suite: CHECK, data: BAD, flags: "--max-errors 100%", code: 2, reason: "none of 1" },
         // pf-agg-06: an empty selection is not green.
         Case { title: "a filter that selects nothing", suite: CHECK, data: PASS, flags: "--where output==\"z\"", code: 2, reason: "none of 1 records was selected" },
-        Case { title: "a limit of nothing", suite: CHECK, data: PASS, flags: "--limit 0", code: 2, reason: "none of 1 records was selected" },
         Case { title: "no check", suite: "name: x\n", data: PASS, flags: "", code: 2, reason: "there is no check" },
         // 3 before 1: no verdict.
         Case { title: "an errored cell", suite: CHECK, data: &join(&[PASS, NO_REFERENCE]).leak()[..], flags: "", code: 3, reason: "1 error where 0 are allowed" },

@@ -2,7 +2,7 @@
 
 use crate::support::{Album, Dir, shortened};
 
-const GOOD: &str = r#"{"id": "good", "output": "a", "reference": "a"}"#;
+const GOOD: &str = r#"{"output": "a", "reference": "a"}"#;
 
 /// Records that can't be read, each between two that can.
 const REFUSED: &[(&str, &str)] = &[
@@ -64,4 +64,36 @@ fn a_record_that_cannot_be_read_is_shown_and_the_others_are_judged() {
         album.add(&format!("{title}\n{}", shortened(text, 200)), &ran);
     }
     album.compare("wrong_records");
+}
+
+/// Nothing grows with the depth or the length of a value but the memory that it takes itself.
+#[test]
+fn very_deep_and_very_long_records_do_no_harm() {
+    const DEEP: usize = 100_000;
+    let deep = |open: &str, close: &str| open.repeat(DEEP) + "1" + &close.repeat(DEEP);
+    let deep_values = [deep("[", "]"), deep("{\"a\": ", "}"), "[".repeat(DEEP), deep("[{\"a\": ", "}]")];
+    for check in ["exact_match", "json_equality", "json_validity", "json_schema_validation", "json_diff", "json_edit_distance", "golden_response"] {
+        let dir = Dir::new();
+        let mut data = String::new();
+        for value in &deep_values {
+            data += &format!("{{\"output\": {value}, \"reference\": {value}}}\n");
+            data += &format!("{{\"output\": {}, \"reference\": \"[]\", \"metadata\": {value}}}\n", serde_json::to_string(value).unwrap());
+        }
+        data += GOOD;
+        dir.write("data.jsonl", &data);
+        let ran = dir.args(&["run", "--check", check, "--data", "data.jsonl", "--no-store"]);
+        assert!((0..=3).contains(&ran.code), "{check}: {}", shortened(&ran.transcript(), 2000));
+        assert!(!ran.stderr.contains("panicked") && ran.stderr.len() < 2000, "{check}: {}", shortened(&ran.stderr, 2000));
+        assert!(ran.stdout.len() < 20_000, "{check} prints {} bytes", ran.stdout.len());
+    }
+}
+
+#[test]
+fn a_line_of_50_megabytes_is_a_record_like_others() {
+    let dir = Dir::new();
+    let long = "a".repeat(50 << 20);
+    dir.write("data.jsonl", format!("{GOOD}\n{{\"output\": \"{long}\", \"reference\": \"b\"}}\n{GOOD}\n"));
+    let ran = dir.run("run --check exact_match --data data.jsonl --no-store").exits(1);
+    assert!(ran.stdout.contains("2 passed, 1 failed"), "{}", shortened(&ran.stdout, 2000));
+    assert!(ran.stdout.len() < 5000, "prints {} bytes", ran.stdout.len());
 }

@@ -80,7 +80,10 @@ impl Inputs {
             sources.push(source);
         }
         if let Some(folder) = copies {
-            std::fs::create_dir_all(folder).map_err(|source| JobError::Output { name: folder.display().to_string(), source })?;
+            std::fs::create_dir_all(folder).map_err(|source| {
+                let folder = folder.parent().unwrap_or(folder).display();
+                JobError::Usage(format!("can't keep the run in {folder}: {source}; run elsewhere, or keep none with --no-store"))
+            })?;
         }
         Ok(format::open(sources, block_size())?)
     }

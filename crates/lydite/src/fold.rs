@@ -718,3 +718,202 @@ fn add_one(counts: &mut BTreeMap<String, u64>, key: &str) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::outcome::{Code, Explanation, Score};
+    use crate::record::Field;
+    use crate::report::{Report, ReportOptions};
+    use crate::stats::summary::Warning as StatsWarning;
+
+    static WARNINGS: [Warning; 2] =
+        [Warning { code: "one", text: "one" }, Warning { code: "two", text: "two" }];
+
+    const SUITE: [&str; 2] = ["first", "second"];
+
+    fn empty() -> Fold {
+        Fold::new(SUITE.map(|name| CheckMeta { warnings: &WARNINGS, ..CheckMeta::named(name) }), 2)
+    }
+
+    #[derive(Clone, Debug)]
+    enum Event {
+        Bad,
+        Record { id: u8, model: Option<bool>, trial: u32, tags: Vec<&'static str>, cluster: Option<bool>, cells: Vec<(usize, Judged)> },
+    }
+
+    /// The names of checks that records bring, and of the suite's.
+    const NAMES: [&str; 4] = ["first", "second", "own", "another"];
+
+    fn cells() -> impl Strategy<Value = Judged> {
+        let verdict = prop::sample::select(vec![
+            None,
+            Some(Verdict::Pass),
+            Some(Verdict::Fail),
+            Some(Verdict::Partial),
+            Some(Verdict::Inconclusive),
+        ]);
+        let score = prop::option::weighted(0.9, prop_oneof![Just(0.0), Just(1.0), 0.0..1.0]);
+        let scored = (score, verdict, 0_u16..4, prop::option::of("[a-z]{1,3}")).prop_map(|(score, verdict, flags, reason)| {
+            let cell = Cell::Scored { score: score.and_then(Score::new), natural: verdict, flags };
+            Judged { cell, verdict, natural: None, explanation: reason.map(Explanation::reason) }
+        });
+        let other = |cell, verdict| Just(Judged { cell, verdict, natural: None, explanation: None });
+        let incon = Some(Verdict::Inconclusive);
+        prop_oneof![
+            8 => scored,
+            1 => other(Cell::Skipped(Code::WhenFalse), None),
+            1 => other(Cell::Errored(Code::MissingField(Field::Output)), incon),
+            1 => other(Cell::Errored(Code::NotText(Field::Output)), incon),
+        ]
+    }
+
+    fn events() -> impl Strategy<Value = Vec<Event>> {
+        let record = (
+            0_u8..12,
+            prop::option::weighted(0.1, any::<bool>()),
+            prop_oneof![9 => Just(1_u32), 1 => 2_u32..4],
+            prop::collection::vec(prop::sample::select(vec!["de", "en", "long"]), 0..3),
+            prop::option::weighted(0.1, any::<bool>()),
+            prop::collection::vec((0..NAMES.len(), cells()), 0..4),
+        );
+        let record = record.prop_map(|(id, model, trial, tags, cluster, cells)| Event::Record { id, model, trial, tags, cluster, cells });
+        prop::collection::vec(prop_oneof![9 => record, 1 => Just(Event::Bad)], 0..60)
+    }
+
+    fn fold(mut fold: Fold, events: &[Event], first_line: usize) -> Fold {
+        for (index, event) in events.iter().enumerate() {
+            let line = (first_line + index + 1) as u64;
+            match event {
+                Event::Bad => fold.bad_record(BadRecord { line, ..BadRecord::default() }),
+                Event::Record { id, model, trial, tags, cluster, cells } => {
+                    let id = id.to_string();
+                    let head = RecordHead {
+                        id: &id,
+                        model: model.map(|one| if one { "one" } else { "two" }),
+                        trial: *trial,
+                        tags,
+                        cluster: cluster.map(|one| if one { "one" } else { "two" }),
+                        file: 0,
+                        line,
+                    };
+                    fold.record_read();
+                    for (name, judged) in cells {
+                        if *name < SUITE.len() {
+                            fold.push(*name, &head, judged);
+                        } else {
+                            let told = LiveCell { judged, warnings: &WARNINGS };
+                            fold.push_named_told(NAMES[*name], || CheckMeta::named(NAMES[*name]), &head, &told);
+                        }
+                    }
+                    fold.record_done(cells.iter().filter_map(|(_, judged)| judged.verdict).reduce(Verdict::worst));
+                }
+            }
+        }
+        fold
+    }
+
+    fn report(fold: Fold) -> String {
+        serde_json::to_string_pretty(&Report::build(fold, &[], ReportOptions::default())).unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn parts_merge_to_the_whole(events in events(), cuts in prop::collection::vec(0_usize..60, 0..5)) {
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(events.len())).chain([0, events.len()]).collect();
+            cuts.sort_unstable();
+            let mut merged = empty();
+            for part in cuts.windows(2) {
+                merged.merge(fold(merged.fresh(), &events[part[0]..part[1]], part[0]));
+            }
+            prop_assert_eq!(report(merged), report(fold(empty(), &events, 0)));
+        }
+    }
+
+    fn passed(fold: &mut Fold, id: &str, trial: u32, tags: &[&str], line: u64) {
+        let head = RecordHead { id, model: None, trial, tags, cluster: None, file: 0, line };
+        let cell = Cell::binary(true);
+        let verdict = Some(Verdict::Pass);
+        fold.push(0, &head, &Judged { cell, verdict, natural: None, explanation: None });
+        fold.record_done(verdict);
+    }
+
+    #[test]
+    fn past_a_thousand_tags_the_others_are_one() {
+        let mut fold = empty();
+        for n in 0..3_000_u64 {
+            passed(&mut fold, &n.to_string(), 1, &[&format!("{:04}", n % 1_500), "all", "all"], n);
+        }
+        let report = Report::build(fold, &[], ReportOptions::default());
+        let tags = &report.checks[0].by_tag;
+        assert_eq!(tags.len(), MAX_NAMES + 1);
+        assert_eq!((tags["0000"].n, tags["0999"].n, tags[OTHER].n), (2, 2, 1_000 + 3_000));
+        assert!(report.checks[1].by_tag.is_empty(), "a check without answers has no tags");
+    }
+
+    #[test]
+    fn past_a_thousand_names_the_other_checks_are_one() {
+        let mut fold = empty();
+        let head = RecordHead { id: "r", model: None, trial: 1, tags: &["t"], cluster: None, file: 0, line: 1 };
+        let judged = Judged { cell: Cell::binary(false), verdict: Some(Verdict::Fail), natural: None, explanation: None };
+        for n in 0..1_200 {
+            let name = format!("own {n:04}");
+            let told = LiveCell { judged: &judged, warnings: &[] };
+            fold.push_named_told(&name, || CheckMeta { evaluator: "equals".into(), ..CheckMeta::named(&*name) }, &head, &told);
+            fold.record_done(judged.verdict);
+        }
+        let report = Report::build(fold, &[], ReportOptions::default());
+        assert_eq!(report.checks.len(), SUITE.len() + MAX_NAMES + 1);
+        let other = report.check(OTHER).unwrap();
+        assert_eq!((other.summary.n, other.samples.len(), other.evaluator.as_str()), (200, 2, ""));
+        assert_eq!((other.by_tag["t"].n, other.from_records), (200, true));
+        assert_eq!(report.check("own 0999").unwrap().evaluator, "equals");
+    }
+
+    #[test]
+    fn a_second_trial_clusters_the_intervals_unless_it_comes_too_late() {
+        let limit = DEFAULT_LIMIT as u64;
+        // Where the only repeat is, and whether intervals are clustered.
+        for (repeat, clustered) in [(1_000, true), (limit + 4_000, false)] {
+            let mut merged = empty();
+            let mut part = merged.fresh();
+            for n in 0..limit + 5_000 {
+                let (id, trial) = if n == repeat { (n - 1, 2) } else { (n, 1) };
+                passed(&mut part, &id.to_string(), trial, &["t"], n);
+                if n % 10_000 == 9_999 {
+                    let fresh = merged.fresh();
+                    merged.merge(std::mem::replace(&mut part, fresh));
+                }
+            }
+            merged.merge(part);
+            let report = Report::build(merged, &[], ReportOptions::default());
+            for summary in [&report.checks[0].summary, &report.checks[0].by_tag["t"]] {
+                assert_eq!(summary.mean.unwrap().clusters.is_some(), clustered);
+                assert_eq!(summary.warnings.contains(&StatsWarning::NotClustered), !clustered);
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_samples_and_messages_are_kept() {
+        let mut fold = empty();
+        for line in 1..=5 {
+            let head = RecordHead { id: "r", model: Some("m"), trial: 1, tags: &[], cluster: None, file: 3, line };
+            let cell = Cell::Errored(Code::NotText(Field::Output));
+            let explanation = Some(Explanation::reason(format!("{line}{}", "é".repeat(2_000))));
+            let judged = Judged { cell, verdict: Some(Verdict::Inconclusive), natural: None, explanation };
+            fold.push(1, &head, &judged);
+            fold.record_done(judged.verdict);
+        }
+        assert_eq!((fold.samples_of(0), fold.samples_of(1), fold.errored()), (0, 2, 5));
+        let finished = fold.finish();
+        let check = &finished.checks[1].fold;
+        let lines: Vec<u64> = check.samples.iter().map(|sample| sample.at.line).collect();
+        assert_eq!(lines, [1, 2]);
+        let error = &check.errors["not_text"];
+        assert_eq!((error.count, error.message.chars().count()), (5, MAX_REASON + 1));
+        assert!(error.message.starts_with("1é") && error.message.ends_with('…'));
+    }
+}

@@ -164,3 +164,44 @@ fn owned(line: &CheckResult<'_>) -> CheckResult<'static> {
         ..CheckResult::default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{Report, ReportOptions};
+
+    #[test]
+    fn repeats_are_one_answer() {
+        let line = |record: &'static str, check: &'static str, repeat, verdict, score| CheckResult {
+            record: record.into(),
+            trial: 1,
+            check: check.into(),
+            repeat,
+            verdict: Some(verdict),
+            score: Some(score),
+            ..CheckResult::default()
+        };
+        let lines = [
+            line("a", "judge", 1, Verdict::Pass, 1.0),
+            line("a", "judge", 2, Verdict::Pass, 0.5),
+            line("a", "judge", 3, Verdict::Fail, 0.0),
+            line("a", "brought", 1, Verdict::Pass, 1.0),
+            line("b", "judge", 1, Verdict::Pass, 1.0),
+            line("b", "judge", 2, Verdict::Fail, 0.0),
+            line("c", "judge", 1, Verdict::Fail, 0.0),
+        ];
+        let mut stored = StoredFold::new(Fold::new([CheckMeta::named("judge")], 9));
+        for line in &lines {
+            stored.push_narrow(line);
+        }
+        let report = Report::build(stored.finish(), &[], ReportOptions::default());
+        let judge = &report.checks[0].summary;
+        assert_eq!((judge.n, judge.passed, judge.failed, judge.inconclusive), (3, 1, 1, 1));
+        assert!((judge.mean.unwrap().value - 1.0 / 3.0).abs() < 1e-12);
+        assert_eq!((report.checks[1].name.as_str(), report.checks[1].from_records), ("brought", true));
+        let records = report.records;
+        assert_eq!((records.read, records.passed, records.failed, records.inconclusive), (3, 1, 1, 1));
+        assert_eq!(report.checks[0].samples.len(), 2);
+        assert_eq!(report.checks[0].samples[0].line, None);
+    }
+}

@@ -91,7 +91,7 @@ fn checks(text: &mut String, checks: &[CheckReport]) {
     for check in checks {
         row(text, &check.name, &check.summary);
     }
-    text.push_str("\nIn parentheses: 95 % intervals.\n");
+    text.push_str("\nIn brackets: 95% intervals.\n");
 }
 
 fn row(text: &mut String, name: &str, summary: &CheckSummary) {
@@ -171,7 +171,7 @@ fn bad_records(report: &Report) -> Details {
         let message = one_line(&format!("{field}{}{hint}", bad.message), MAX_REASON);
         let _ = writeln!(body, "- {}: {}", code(&place), code(&message));
     }
-    (counted(report.records.bad, "unreadable record", "unreadable records"), body)
+    (counted(report.records.bad, "bad record", "bad records"), body)
 }
 
 fn by_tag(checks: &[CheckReport]) -> Details {

@@ -92,13 +92,15 @@ impl Page {
             })
             .collect();
         let names: Vec<String> = checks.iter().map(|check| one_line(&check.name, 200)).collect();
-        let rest: usize = widths.iter().map(|width| width + GAP).sum();
         let widest = names.iter().map(|name| display_width(name)).max().unwrap_or(0);
-        let name_width = widest.clamp("check".len(), WIDTH.saturating_sub(rest).max("check".len()));
+        let needed = |gap: usize| "check".len() + widths.iter().map(|width| width + gap).sum::<usize>();
+        let gap = if needed(2) <= WIDTH { 2 } else { 1 };
+        // A name that is wider stands on a line of its own.
+        let name_width = widest.clamp("check".len(), "check".len() + WIDTH.saturating_sub(needed(gap)));
 
         self.padded(Ink::Dim, "check", name_width);
         for (column, &width) in shown.iter().zip(&widths) {
-            self.cell(Ink::Dim, column.name, width);
+            self.cell(Ink::Dim, column.name, gap + width);
         }
         self.end_line();
         for (name, row) in names.iter().zip(&rows) {
@@ -109,12 +111,12 @@ impl Page {
             }
             for ((column, cell), &width) in shown.iter().zip(row).zip(&widths) {
                 let ink = if cell == "0" || cell == "–" { Ink::Dim } else { column.ink };
-                self.cell(ink, cell, width);
+                self.cell(ink, cell, gap + width);
             }
             self.end_line();
         }
         if checks.iter().any(|check| check.summary.pass_rate.is_some() || check.summary.mean.is_some()) {
-            self.ink(Ink::Dim, "in parentheses: 95 % intervals");
+            self.ink(Ink::Dim, "in brackets: 95% intervals");
             self.end_line();
         }
     }
@@ -131,7 +133,7 @@ impl Page {
                 self.title(title);
             }
             let name = one_line(&check.name, 200);
-            self.wrapped("  ", &format!("{name}: coverage {}", gap.unwrap_or_else(|| "100 %".to_owned())));
+            self.wrapped("  ", &format!("{name}: coverage {}", gap.unwrap_or_else(|| "100%".to_owned())));
             for error in &check.errors {
                 let message = one_line(&error.message, MAX_REASON);
                 let code = one_line(&error.code, 64);
@@ -153,7 +155,7 @@ impl Page {
         if report.records.bad == 0 {
             return;
         }
-        self.title(&format!("Unreadable: {}", counted(report.records.bad, "record", "records")));
+        self.title(&counted(report.records.bad, "bad record", "bad records"));
         for bad in report.bad_records.iter().take(SHOWN) {
             let file = bad.file.as_deref().unwrap_or("-");
             let field = bad.field.as_ref().map(|field| format!("`{field}`: ")).unwrap_or_default();
@@ -186,10 +188,17 @@ impl Page {
                 self.text.push_str(&gate_value(gate));
             }
             self.end_line();
+            if gate.status == GateStatus::NotJudged {
+                continue;
+            }
             let help = gate.coverage.as_ref().and_then(|rule| rule.help.as_deref());
             for line in [gate.reason.as_deref(), help].into_iter().flatten() {
                 self.wrapped("              ", &one_line(line, MAX_REASON));
             }
+        }
+        let mut unjudged = gates.iter().filter(|gate| gate.status == GateStatus::NotJudged);
+        if let Some(why) = unjudged.find_map(|gate| gate.reason.as_deref()) {
+            self.wrapped("  ", why);
         }
     }
 
@@ -280,7 +289,7 @@ impl Page {
 
     /// On the right of a column.
     fn cell(&mut self, ink: Ink, text: &str, width: usize) {
-        self.spaces(GAP + width.saturating_sub(display_width(text)));
+        self.spaces(width.saturating_sub(display_width(text)));
         self.ink(ink, text);
     }
 
@@ -316,9 +325,6 @@ impl Page {
 /// So many bad records and samples of a check are shown.
 const SHOWN: usize = 3;
 
-/// Spaces between two columns.
-const GAP: usize = 2;
-
 struct Column {
     name: &'static str,
     /// Left out where all its numbers are 0.
@@ -333,7 +339,7 @@ impl Column {
     }
 }
 
-const COLUMNS: [Column; 10] = [
+const COLUMNS: [Column; 9] = [
     Column { name: "n", count: None, cell: |s| count(s.n), ink: Ink::Plain },
     Column { name: "pass", count: None, cell: |s| count(s.passed), ink: Ink::Green },
     Column { name: "fail", count: None, cell: |s| count(s.failed), ink: Ink::Red },
@@ -341,7 +347,6 @@ const COLUMNS: [Column; 10] = [
     Column { name: "unsure", count: Some(|s| s.inconclusive), cell: |s| count(s.inconclusive), ink: Ink::Yellow },
     Column { name: "skip", count: Some(|s| s.skipped), cell: |s| count(s.skipped), ink: Ink::Dim },
     Column { name: "error", count: None, cell: |s| count(s.errored), ink: Ink::Yellow },
-    Column { name: "not run", count: Some(|s| s.not_run.unwrap_or(0)), cell: |s| count(s.not_run.unwrap_or(0)), ink: Ink::Yellow },
     Column { name: "pass rate", count: Some(|s| s.passed + s.failed + s.partial), cell: |s| rate(s.pass_rate), ink: Ink::Plain },
     Column { name: "mean", count: Some(|s| s.scored), cell: |s| mean(s.mean), ink: Ink::Plain },
 ];

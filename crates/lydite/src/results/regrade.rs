@@ -155,7 +155,8 @@ mod tests {
             reason: Some(reason.into()),
             ..line(Some(verdict), None, Some(score))
         };
-        let cases: [(Vec<CheckResult<'_>>, Option<Verdict>, Option<f64>, Option<&str>); 6] = [
+        type Case = (Vec<CheckResult<'static>>, Option<Verdict>, Option<f64>, Option<&'static str>);
+        let cases: [Case; 6] = [
             (vec![worded(Pass, 1.0, "a")], Some(Pass), Some(1.0), Some("a")),
             (vec![worded(Fail, 0.0, "a"), worded(Pass, 1.0, "b"), worded(Pass, 0.5, "c")], Some(Pass), Some(0.5), Some("b")),
             (vec![worded(Fail, 0.0, "a"), worded(Pass, 1.0, "b")], Some(Inconclusive), Some(0.5), None),

@@ -30,30 +30,71 @@ static INFO: Info = Info {
     examples: &[],
 };
 
-const CHECKS: [&str; 5] = ["right_fact", "must_say", "cites_source", "near_reference", "no_promises"];
+const CHECKS: [&str; 5] = [
+    "right_fact",
+    "must_say",
+    "cites_source",
+    "near_reference",
+    "no_promises",
+];
 
 const RECORDS: usize = 1_000;
 
 /// Cells of a record: pass, fail, two distances and a pass with words.
 fn cells(n: usize) -> [Judged; 5] {
-    let judged = |cell, verdict, explanation| Judged { cell, verdict, natural: None, explanation };
+    let judged = |cell, verdict, explanation| Judged {
+        cell,
+        verdict,
+        natural: None,
+        explanation,
+    };
     let verdict = Verdict::from_bool(n % 3 != 0);
     let score = Score::new((n % 97) as f64 / 97.0);
     [
         judged(Cell::binary(true), Some(Verdict::Pass), None),
         judged(Cell::binary(n % 3 != 0), Some(verdict), None),
-        judged(Cell::Scored { score, natural: None, flags: 0 }, None, None),
-        judged(Cell::Scored { score, natural: None, flags: 0 }, Some(verdict), None),
-        judged(Cell::binary(true), Some(Verdict::Pass), Some(Explanation::reason("the answer says \"30 days\""))),
+        judged(
+            Cell::Scored {
+                score,
+                natural: None,
+                flags: 0,
+            },
+            None,
+            None,
+        ),
+        judged(
+            Cell::Scored {
+                score,
+                natural: None,
+                flags: 0,
+            },
+            Some(verdict),
+            None,
+        ),
+        judged(
+            Cell::binary(true),
+            Some(Verdict::Pass),
+            Some(Explanation::reason("the answer says \"30 days\"")),
+        ),
     ]
 }
 
 fn records() -> Vec<(String, [Judged; 5])> {
-    (0..RECORDS).map(|n| (format!("{:016x}", n * 0x9E37_79B9), cells(n))).collect()
+    (0..RECORDS)
+        .map(|n| (format!("{:016x}", n * 0x9E37_79B9), cells(n)))
+        .collect()
 }
 
 fn head<'a>(id: &'a str, tags: &'a [&'a str], line: usize) -> RecordHead<'a> {
-    RecordHead { id, model: None, trial: 1, tags, cluster: None, file: 0, line: line as u64 }
+    RecordHead {
+        id,
+        model: None,
+        trial: 1,
+        tags,
+        cluster: None,
+        file: 0,
+        line: line as u64,
+    }
 }
 
 /// Five cells a record, without tags and with two.
@@ -62,18 +103,20 @@ fn fold(bencher: Bencher<'_, '_>, tags: usize) {
     let records = records();
     let tags = &["refund", "de"][..tags];
     let empty = Fold::new(CHECKS.map(CheckMeta::named), 0);
-    bencher.counter(ItemsCount::new(RECORDS * CHECKS.len())).bench(|| {
-        let mut fold = empty.fresh();
-        for (line, (id, cells)) in records.iter().enumerate() {
-            let head = head(id, tags, line);
-            fold.record_read();
-            for (index, judged) in cells.iter().enumerate() {
-                fold.push(index, &head, judged);
+    bencher
+        .counter(ItemsCount::new(RECORDS * CHECKS.len()))
+        .bench(|| {
+            let mut fold = empty.fresh();
+            for (line, (id, cells)) in records.iter().enumerate() {
+                let head = head(id, tags, line);
+                fold.record_read();
+                for (index, judged) in cells.iter().enumerate() {
+                    fold.push(index, &head, judged);
+                }
+                fold.record_done(Some(Verdict::Pass));
             }
-            fold.record_done(Some(Verdict::Pass));
-        }
-        black_box(fold)
-    });
+            black_box(fold)
+        });
 }
 
 #[divan::bench]
@@ -86,11 +129,13 @@ fn merge(bencher: Bencher<'_, '_>) {
         part.record_done(Some(Verdict::Pass));
     }
     let empty = part.fresh();
-    bencher.counter(ItemsCount::new(RECORDS * CHECKS.len())).bench(|| {
-        let mut fold = empty.clone();
-        fold.merge(part.clone());
-        black_box(fold)
-    });
+    bencher
+        .counter(ItemsCount::new(RECORDS * CHECKS.len()))
+        .bench(|| {
+            let mut fold = empty.clone();
+            fold.merge(part.clone());
+            black_box(fold)
+        });
 }
 
 /// Lines of a record with five cells; items are records.
@@ -100,7 +145,11 @@ fn lines(bencher: Bencher<'_, '_>, renderer: &dyn Renderer) {
     bencher.counter(ItemsCount::new(RECORDS)).bench_local(|| {
         out.clear();
         for (line, (id, cells)) in records.iter().enumerate() {
-            let mut views = CHECKS.iter().zip(cells).map(|(check, judged)| CellView { check, info: &INFO, judged });
+            let mut views = CHECKS.iter().zip(cells).map(|(check, judged)| CellView {
+                check,
+                info: &INFO,
+                judged,
+            });
             let views: [CellView<'_>; 5] = std::array::from_fn(|_| views.next().unwrap());
             renderer.record(&head(id, &[], line), &views, &mut out);
         }

@@ -174,6 +174,11 @@ impl Fold {
         self.records.read += 1;
     }
 
+    /// Counts records that were read and are in no line.
+    pub fn more_records_read(&mut self, count: u64) {
+        self.records.read += count;
+    }
+
     /// Adds a cell of the suite's check at `index`.
     pub fn push(&mut self, index: usize, head: &RecordHead<'_>, judged: &Judged) {
         let warnings = self.meta.get(index).map_or(&[][..], |meta| meta.warnings);

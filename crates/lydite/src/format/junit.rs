@@ -79,7 +79,7 @@ impl Renderer for Junit {
         out.extend_from_slice(b"</testsuite>\n");
         if report.records.bad > 0 {
             suite(out, "records", Counts::of_bad_records(report), |out| {
-                bad_records(out, report)
+                bad_records(out, report);
             });
         }
         if !report.gates.is_empty() {

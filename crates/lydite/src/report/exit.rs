@@ -41,10 +41,10 @@ fn nothing_to_run(report: &Report, other_shards: u64) -> Option<String> {
     }
     Some(match (report.records.read, report.records.bad) {
         (0, 0) => "nothing to run: the data has no record".to_owned(),
-        (0, bad) => format!("nothing to run: none of {bad} records could be read"),
-        (read, _) => format!(
+        (read, 0) => format!(
             "nothing to run: none of {read} records was selected; see `where`, `limit` and `sample`"
         ),
+        (_, bad) => format!("nothing to run: no record is left, and {bad} could not be judged"),
     })
 }
 
@@ -186,7 +186,7 @@ mod tests {
                 Some("100%"),
                 None,
                 2,
-                "nothing to run: none of 1 records was selected",
+                "nothing to run: no record is left, and 1 could not be judged",
             ),
             // 130: interrupted, whatever else is.
             ("", &[], None, Some(Stop::Interrupted), 130, "interrupted"),

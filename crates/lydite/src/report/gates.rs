@@ -301,7 +301,6 @@ mod tests {
 
     #[test]
     fn a_gate_on_a_check_asks_for_coverage() {
-        let hundred = |uncovered: &str| "p".repeat(100 - uncovered.len()) + uncovered;
         // Letters, other gates, --max-errors, status, coverage that was needed, the line that changes it.
         type Case = (
             &'static str,
@@ -311,6 +310,7 @@ mod tests {
             f64,
             &'static str,
         );
+        let hundred = |uncovered: &str| "p".repeat(100 - uncovered.len()) + uncovered;
         let cases: &[Case] = &[
             ("i", &[], None, Met, 0.99, ""),
             (

@@ -232,6 +232,12 @@ mod tests {
 
     #[test]
     fn repeats_collapse_to_the_mean_score_and_the_verdict_of_most() {
+        type Case = (
+            Vec<CheckResult<'static>>,
+            Option<Verdict>,
+            Option<f64>,
+            Option<&'static str>,
+        );
         let errored = || CheckResult {
             error: Some(ResultError {
                 code: "timeout".into(),
@@ -243,12 +249,6 @@ mod tests {
             reason: Some(reason.into()),
             ..line(Some(verdict), None, Some(score))
         };
-        type Case = (
-            Vec<CheckResult<'static>>,
-            Option<Verdict>,
-            Option<f64>,
-            Option<&'static str>,
-        );
         let cases: [Case; 6] = [
             (
                 vec![worded(Pass, 1.0, "a")],

@@ -12,7 +12,7 @@ mod canonical;
 mod equal;
 pub mod number;
 mod scan;
-//mod schema;
+mod schema;
 mod similarity;
 
 use std::borrow::Cow;
@@ -20,7 +20,7 @@ use std::fmt;
 
 pub use canonical::{canonical, compact, python_dump};
 pub use equal::{Difference, DifferenceKind, diff, equal};
-//pub use schema::{Schema, SchemaError, SchemaOptions, Violation};
+pub use schema::{Schema, SchemaError, SchemaOptions, Violation};
 pub use similarity::{
     Booleans, Leaf, Lists, Missing, NestedWeights, Scored, SimilarityOptions, WeightError,
     similarity,
@@ -104,7 +104,24 @@ impl fmt::Display for Json<'_> {
 /// are refused too, because they leave open which value was meant: a key that comes twice in an
 /// object, half of a surrogate pair, and nesting beyond [`MAX_DEPTH`].
 pub fn parse(text: &str) -> Result<Json<'_>, JsonError> {
-    scan::parse(text).map_err(|fault| JsonError::at(text, &fault))
+    parse_with(text, DuplicateKeys::Refuse)
+}
+
+/// [`parse`], with a say in what becomes of a key that comes twice.
+///
+/// # Errors
+/// As for [`parse`].
+pub fn parse_with(text: &str, duplicates: DuplicateKeys) -> Result<Json<'_>, JsonError> {
+    scan::parse(text, duplicates).map_err(|fault| JsonError::at(text, &fault))
+}
+
+/// What becomes of a key that an object has twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DuplicateKeys {
+    /// An error at the second, since readers differ in what they would see.
+    Refuse,
+    /// The last value counts, at the place of the first: what most readers do.
+    LastWins,
 }
 
 /// Whether the text is JSON by the grammar of RFC 8259, in constant stack and without building it.
@@ -305,5 +322,7 @@ fn push_index(pointer: &mut String, index: usize) {
     let _ = write!(pointer, "/{index}");
 }
 
+#[cfg(test)]
+mod conformance;
 #[cfg(test)]
 mod tests;

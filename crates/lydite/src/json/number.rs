@@ -35,6 +35,17 @@ pub fn to_f64(text: &str) -> f64 {
     text.parse().unwrap_or(f64::NAN)
 }
 
+/// The value of a whole number, however it is written, if it fits.
+pub fn to_integer(text: &str) -> Option<i128> {
+    let decimal = Decimal::new(text);
+    let power = u32::try_from(decimal.exponent).ok()?;
+    let magnitude = decimal.digits().try_fold(0_i128, |value, digit| {
+        value.checked_mul(10)?.checked_add(i128::from(digit - b'0'))
+    })?;
+    let value = magnitude.checked_mul(10_i128.checked_pow(power)?)?;
+    Some(if decimal.negative { -value } else { value })
+}
+
 /// The number for `serde_json`, as an integer where it is written as one that fits in 64 bits.
 pub(super) fn to_number(text: &str) -> serde_json::Number {
     if text != "-0" {
@@ -220,7 +231,8 @@ fn saturating_exponent(text: &str) -> i128 {
     text.parse().unwrap_or(held)
 }
 
-fn is_plain_integer(text: &str) -> bool {
+/// Whether the number has neither a fraction nor an exponent.
+pub(super) fn is_plain_integer(text: &str) -> bool {
     text.bytes()
         .all(|byte| byte == b'-' || byte.is_ascii_digit())
 }
@@ -308,6 +320,24 @@ mod tests {
         }
         for text in ["1.5", "1e-1", "12e-1", "1e-400"] {
             assert!(!is_integer(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn integers_however_written() {
+        let cases = [
+            ("12", Some(12)),
+            ("-1.20e1", Some(-12)),
+            ("0e9", Some(0)),
+            ("9007199254740993.0", Some(9_007_199_254_740_993)),
+            ("1.8446744073709551615e19", Some(u64::MAX.into())),
+            ("1.5", None),
+            ("1e-1", None),
+            ("1e99", None),
+            ("1e999999999999999999999999999999999999999999", None),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(to_integer(text), expected, "{text}");
         }
     }
 

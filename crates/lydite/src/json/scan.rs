@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 
-use super::{Json, JsonErrorKind as Kind, MAX_DEPTH, Member};
+use super::{DuplicateKeys, Json, JsonErrorKind as Kind, MAX_DEPTH, Member};
 
 /// Where reading stopped and why; [`super::JsonError`] makes words of it.
 #[derive(Debug, Clone, Copy)]
@@ -16,8 +16,9 @@ pub(super) struct Fault {
 }
 
 /// Reads the whole text as one value.
-pub(super) fn parse(text: &str) -> Result<Json<'_>, Fault> {
+pub(super) fn parse(text: &str, duplicates: DuplicateKeys) -> Result<Json<'_>, Fault> {
     let mut scanner = Scanner::new(text);
+    scanner.duplicates = duplicates;
     scanner.start()?;
     let value = scanner.value(0)?;
     scanner.end()?;
@@ -51,11 +52,16 @@ const ESCAPE: &str = "one of the escapes \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\u";
 struct Scanner<'a> {
     text: &'a str,
     at: usize,
+    duplicates: DuplicateKeys,
 }
 
 impl<'a> Scanner<'a> {
     fn new(text: &'a str) -> Self {
-        Self { text, at: 0 }
+        Self {
+            text,
+            at: 0,
+            duplicates: DuplicateKeys::Refuse,
+        }
     }
 
     fn peek(&self) -> Option<u8> {
@@ -319,12 +325,17 @@ impl<'a> Scanner<'a> {
                 return Err(self.unexpected(KEY));
             }
             let key = self.string()?;
-            if keys.has(&key, &members) {
+            let first = keys.earlier(&key, &members);
+            if first.is_some() && self.duplicates == DuplicateKeys::Refuse {
                 self.at = from;
                 return Err(self.fault(Kind::DuplicateKey));
             }
             self.colon()?;
-            members.push((key, self.value(depth + 1)?));
+            let value = self.value(depth + 1)?;
+            match first.and_then(|first| members.get_mut(first)) {
+                Some((_, earlier)) => *earlier = value,
+                None => members.push((key, value)),
+            }
             self.space();
             match self.peek() {
                 Some(b',') => self.at += 1,
@@ -480,19 +491,19 @@ struct Keys {
 impl Keys {
     const SMALL: usize = 16;
 
-    fn has(&mut self, key: &str, members: &[Member<'_>]) -> bool {
+    /// Where among the members so far the key is.
+    fn earlier(&mut self, key: &str, members: &[Member<'_>]) -> Option<usize> {
+        let position = || members.iter().position(|(name, _)| name == key);
         if members.len() < Self::SMALL {
-            return members.iter().any(|(name, _)| name == key);
+            return position();
         }
         let (state, seen) = self.seen.get_or_insert_with(|| {
             let state = RandomState::new();
-            let seen = members
-                .iter()
-                .map(|(name, _)| state.hash_one(&**name))
-                .collect();
-            (state, seen)
+            let hashes = members.iter().map(|(name, _)| state.hash_one(&**name));
+            (state.clone(), hashes.collect())
         });
-        !seen.insert(state.hash_one(key)) && members.iter().any(|(name, _)| name == key)
+        let is_new = seen.insert(state.hash_one(key));
+        if is_new { None } else { position() }
     }
 }
 

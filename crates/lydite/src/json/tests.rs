@@ -166,6 +166,22 @@ fn duplicate_keys_are_found_in_large_objects() {
     let error = parse(&text.replace("\"k999\"", "\"k500\"")).expect_err("a duplicate");
     assert_eq!(error.kind, JsonErrorKind::DuplicateKey);
     assert!(error.message.contains("k500"), "{error}");
+    for text in [
+        "{\"a\":1,\"b\":2,\"\\u0061\":[3]}".to_owned(),
+        text.replace("\"k999\":999", "\"k0\":[3]"),
+    ] {
+        let Ok(Json::Object(members)) = parse_with(&text, DuplicateKeys::LastWins) else {
+            panic!("{text}")
+        };
+        assert_eq!(members[0].1, Json::Array(vec![Json::Number("3")]));
+        assert_eq!(
+            members
+                .iter()
+                .filter(|(key, _)| *key == members[0].0)
+                .count(),
+            1
+        );
+    }
 }
 
 /// `json_validity` of langchain.md: a fence around the whole is stripped first.

@@ -48,7 +48,7 @@ pub struct CheckSpec {
 
 impl CheckSpec {
     /// A check whose `threshold`, `not` and `on_missing` stand among its parameters.
-    pub fn from_flat_params(name: &str, params: &Node) -> Result<Self, ParamErrors> {
+    pub fn from_flat_params(name: &str, params: &Node) -> Result<Self, CheckErrors> {
         let mut params = params.clone();
         let mut spec = Self { name: name.to_owned(), references: true, ..Self::default() };
         if let NodeValue::Mapping(entries) = &mut params.value {
@@ -71,8 +71,51 @@ impl CheckSpec {
     }
 }
 
-fn wrong(key: &str, error: DeError) -> ParamErrors {
-    ParamErrors::one(format!("/{key}"), error.message)
+fn wrong(key: &str, error: DeError) -> CheckErrors {
+    let place = CheckPlace::Params(format!("/{key}"));
+    CheckErrors(vec![CheckError { place, span: error.span, message: error.message, help: None }])
+}
+
+/// What is wrong with a check: every error, each with the part of the check it is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq, thiserror::Error)]
+#[error("{}", self.0.iter().map(|error| error.message.as_str()).collect::<Vec<_>>().join("; "))]
+pub struct CheckErrors(pub Vec<CheckError>);
+
+/// One error of a check.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckError {
+    pub place: CheckPlace,
+    /// Where the parameters were read from; unknown where the part as a whole is meant.
+    pub span: Span,
+    pub message: String,
+    pub help: Option<String>,
+}
+
+/// A part of a check.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CheckPlace {
+    /// A JSON Pointer inside the parameters; empty for the whole.
+    Params(String),
+    /// The path that `inputs` gives for a field.
+    Input(Field),
+    When,
+    Threshold,
+    Not,
+}
+
+impl CheckErrors {
+    fn push(&mut self, place: CheckPlace, message: impl Into<String>, help: Option<&str>) {
+        self.0.push(CheckError { place, span: Span::default(), message: message.into(), help: help.map(str::to_owned) });
+    }
+
+    fn params(&mut self, errors: ParamErrors) {
+        self.0.extend(errors.0.into_iter().map(|error| CheckError {
+            place: CheckPlace::Params(error.path),
+            span: error.span,
+            message: error.message,
+            help: error.help,
+        }));
+    }
 }
 
 /// A check that is ready to run.
@@ -101,7 +144,7 @@ enum CheckScorer {
 }
 
 /// The check's own `reference` parameter.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 struct OwnReference {
     source: String,
     is_text: bool,
@@ -175,50 +218,43 @@ fn unknown_root(root: &str) -> String {
 }
 
 impl Check {
-    /// Compiles a check and adds what it reads to `wanted`.
-    pub fn compile(entry: &Entry, spec: CheckSpec, wanted: &mut Wanted) -> Result<Self, ParamErrors> {
+    /// Compiles a check and adds what it reads to `wanted`. Gives all errors at once.
+    pub fn compile(entry: &Entry, spec: CheckSpec, wanted: &mut Wanted) -> Result<Self, CheckErrors> {
+        let mut errors = CheckErrors::default();
         let mut params = spec.params.unwrap_or_else(|| Node::from_json(&serde_json::json!({})));
-        let mut inputs = Vec::new();
-        for (field, path) in &spec.inputs {
-            let bound = RowPath::new(path, true, wanted)
-                .ok_or_else(|| ParamErrors::one("", format!("`{path}` is no path into a record")))?;
-            inputs.push((*field, bound));
-        }
-        let own = if entry.reads_reference() { take_reference(entry, &mut params)? } else { None };
-        let mut reference = None;
-        if let Some(node) = own {
-            match whole_reference(&node, spec.references) {
-                Some(path) => {
-                    let bound = RowPath::new(&path, false, wanted).ok_or_else(|| ParamErrors::one("", "is no record path"))?;
-                    inputs.push((Field::Reference, bound));
-                }
-                None => reference = Some(OwnReference::new(&node)),
-            }
-        }
-        let cx = Prepare { check: &spec.name };
+        let mut inputs = bind_inputs(&spec.inputs, wanted, &mut errors);
         let mut notes = Vec::new();
+        let reference = match own_reference(entry, &mut params, spec.references, &mut notes, &mut errors) {
+            Some(Reference::Path(path)) => {
+                inputs.extend(RowPath::new(&path, false, wanted).map(|path| (Field::Reference, path)));
+                None
+            }
+            Some(Reference::Own(own)) => Some(own),
+            None => None,
+        };
         let leaves = if spec.references { find_references(&params, wanted, &mut notes) } else { Vec::new() };
-        let (scorer, mut needs) = if leaves.is_empty() {
-            let prepared = entry.prepare(&params, &cx)?;
-            let needs = prepared.needs;
-            (CheckScorer::Ready(prepared), needs)
-        } else {
-            let template = Template::new(entry.clone(), spec.name.clone(), params.clone(), leaves)?;
-            let needs = entry.info.needs.without(Field::Reference);
-            (CheckScorer::Filled(template), needs)
+        let scorer = CheckScorer::new(entry, &spec.name, &params, leaves);
+        let when = spec.when.map(|source| Condition::new(&source, wanted)).transpose();
+        let when = when.unwrap_or_else(|message| {
+            errors.push(CheckPlace::When, message, None);
+            None
+        });
+        check_verdict(entry.info, &spec.name, spec.negate, spec.threshold, &mut errors);
+        let scorer = match scorer {
+            Ok(scorer) if errors.0.is_empty() => scorer,
+            scorer => {
+                scorer.map_err(|wrong| errors.params(wrong)).ok();
+                return Err(errors);
+            }
         };
         wanted.fields = wanted.fields.union(entry.info.reads);
+        let mut needs = scorer.needs(entry);
         for (field, _) in &inputs {
             needs = needs.without(*field);
         }
         if reference.is_some() {
             needs = needs.without(Field::Reference);
         }
-        let when = match spec.when {
-            Some(source) => Some(Condition::new(&source, wanted).map_err(|error| ParamErrors::one("/when", error))?),
-            None => None,
-        };
-        check_verdict(entry.info, &spec.name, spec.negate, spec.threshold)?;
         Ok(Self {
             name: spec.name,
             info: entry.info,
@@ -233,6 +269,32 @@ impl Check {
             reference,
             scorer,
         })
+    }
+
+    /// The paths into the record that fields and parameters are taken from, each with what takes it.
+    pub fn record_paths(&self) -> impl Iterator<Item = (String, FieldPath)> {
+        let inputs = self.inputs.iter().map(|(field, path)| (format!("`{field}`"), path));
+        let leaves = match &self.scorer {
+            CheckScorer::Ready(_) => &[],
+            CheckScorer::Filled(template) => template.leaves.as_slice(),
+        };
+        let params = leaves.iter().map(|(pointer, path)| (format!("the parameter `{}`", pointer.trim_start_matches('/')), path));
+        inputs.chain(params).filter_map(|(what, path)| Some((what, FieldPath::parse(&path.to_string()).ok()?)))
+    }
+
+    /// Whether two checks of one evaluator measure the same: equal parameters, defaults filled in,
+    /// and what the verdict hangs on. `self` is a record's own; what it leaves out it takes over.
+    pub fn same_measure(&self, other: &Self, entry: &Entry) -> bool {
+        let literal = |check: &Self| matches!(check.scorer, CheckScorer::Ready(_)) && check.inputs.is_empty();
+        let normal = |check: &Self| entry.normalise_params(&check.params).ok();
+        self.info.id == other.info.id
+            && literal(self)
+            && literal(other)
+            && self.reference == other.reference
+            && (self.threshold.is_none() || self.threshold == other.threshold)
+            && (!self.negate || other.negate)
+            && normal(self).is_some()
+            && normal(self) == normal(other)
     }
 
     pub const fn direction(&self) -> Direction {
@@ -347,25 +409,76 @@ pub struct Bench {
     key: String,
 }
 
-fn check_verdict(info: &Info, name: &str, negate: bool, threshold: Option<f64>) -> Result<(), ParamErrors> {
-    if negate && threshold.is_none() && !info.natural_verdict {
-        return Err(ParamErrors::with_help(
-            "/not",
-            format!("`{name}` only measures, so there is no verdict for `not` to negate"),
-            "set a `threshold`",
-        ));
+impl CheckScorer {
+    fn new(entry: &Entry, check: &str, params: &Node, leaves: Vec<(String, RowPath)>) -> Result<Self, ParamErrors> {
+        if leaves.is_empty() {
+            return entry.prepare(params, &Prepare { check }).map(Self::Ready);
+        }
+        Template::new(entry.clone(), check.to_owned(), params.clone(), leaves).map(Self::Filled)
     }
-    if let Some(threshold) = threshold {
-        let (least, most) = info.range;
-        if !threshold.is_finite() || least.is_some_and(|least| threshold < least) || most.is_some_and(|most| threshold > most) {
-            let bound = |side: Option<f64>, open: &str| side.map_or_else(|| open.to_owned(), |side| side.to_string());
-            return Err(ParamErrors::one(
-                "/threshold",
-                format!("threshold {threshold} is outside the evaluator's range, {} to {}", bound(least, "-∞"), bound(most, "∞")),
-            ));
+
+    /// The fields that it can't do without.
+    const fn needs(&self, entry: &Entry) -> FieldSet {
+        match self {
+            Self::Ready(prepared) => prepared.needs,
+            Self::Filled(_) => entry.info.needs.without(Field::Reference),
         }
     }
-    Ok(())
+}
+
+fn bind_inputs(inputs: &[(Field, FieldPath)], wanted: &mut Wanted, errors: &mut CheckErrors) -> Vec<(Field, RowPath)> {
+    let mut bound = Vec::with_capacity(inputs.len());
+    for (field, path) in inputs {
+        match RowPath::new(path, true, wanted) {
+            Some(row_path) => bound.push((*field, row_path)),
+            None => errors.push(CheckPlace::Input(*field), format!("`{path}` is no path into a record"), Some("name a key after `extra.`")),
+        }
+    }
+    bound
+}
+
+fn check_verdict(info: &Info, name: &str, negate: bool, threshold: Option<f64>, errors: &mut CheckErrors) {
+    if negate && threshold.is_none() && !info.natural_verdict {
+        let message = format!("`{name}` only measures, so there is no verdict for `not` to negate");
+        errors.push(CheckPlace::Not, message, Some("set a `threshold`"));
+    }
+    let Some(threshold) = threshold else { return };
+    let (least, most) = info.range;
+    if !threshold.is_finite() || least.is_some_and(|least| threshold < least) || most.is_some_and(|most| threshold > most) {
+        let bound = |side: Option<f64>, open: &str| side.map_or_else(|| open.to_owned(), |side| side.to_string());
+        let message = format!("the threshold {threshold} is outside the evaluator's range, {} to {}", bound(least, "-∞"), bound(most, "∞"));
+        errors.push(CheckPlace::Threshold, message, None);
+    }
+}
+
+/// Where a check's reference comes from, if a parameter says so.
+enum Reference {
+    Own(OwnReference),
+    /// `{{ path }}`.
+    Path(FieldPath),
+}
+
+fn own_reference(
+    entry: &Entry,
+    params: &mut Node,
+    references: bool,
+    notes: &mut Vec<String>,
+    errors: &mut CheckErrors,
+) -> Option<Reference> {
+    if !entry.reads_reference() {
+        return None;
+    }
+    let node = take_reference(entry, params).unwrap_or_else(|wrong| {
+        errors.params(wrong);
+        None
+    })?;
+    Some(match whole_reference(&node, references) {
+        Some(path) => Reference::Path(path),
+        None => {
+            notes.extend(literal_place(&node).filter(|_| references));
+            Reference::Own(OwnReference::new(&node))
+        }
+    })
 }
 
 /// Takes `reference` and its alias out of the parameters.
@@ -418,6 +531,15 @@ fn placeholder(text: &str) -> Option<&str> {
     (!inner.is_empty() && !inner.contains(['{', '}'])).then_some(inner)
 }
 
+/// A warning for braces that look like a place, but name no field of a record.
+fn literal_place(node: &Node) -> Option<String> {
+    let inner = node.as_str().and_then(placeholder)?;
+    let looks_like_path = inner.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'/'));
+    (looks_like_path && FieldPath::parse(inner).is_ok()).then(|| {
+        format!("`{{{{ {inner} }}}}` names no record field and is taken as it is; did you mean `{{{{ extra.{inner} }}}}` or `{{{{ variables.{inner} }}}}`?")
+    })
+}
+
 fn find_references(params: &Node, wanted: &mut Wanted, notes: &mut Vec<String>) -> Vec<(String, RowPath)> {
     let mut leaves = Vec::new();
     params.walk(&mut |pointer, node| {
@@ -425,11 +547,8 @@ fn find_references(params: &Node, wanted: &mut Wanted, notes: &mut Vec<String>) 
             && let Some(path) = RowPath::new(&path, false, wanted)
         {
             leaves.push((pointer.to_owned(), path));
-        } else if let Some(inner) = node.as_str().and_then(placeholder)
-            && FieldPath::parse(inner).is_ok()
-            && inner.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'/'))
-        {
-            notes.push(format!("`{{{{ {inner} }}}}` names no record field and is taken as it is; did you mean `{{{{ extra.{inner} }}}}` or `{{{{ variables.{inner} }}}}`?"));
+        } else {
+            notes.extend(literal_place(node));
         }
     });
     leaves

@@ -11,8 +11,8 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-
-use crate::node::{Node, Problem, check_against_schema};
+use crate::evaluators::json_schema_validation::SchemaCache;
+use crate::node::{Node, Problem, Span, check_against_schema};
 use crate::outcome::{Cell, Code, Explanation};
 use crate::record::{Field, FieldSet, Row};
 use crate::text::distance::DistanceScratch;
@@ -148,7 +148,7 @@ pub struct Scratch {
     pub b: String,
     pub distance: DistanceScratch,
     pub patterns: PatternCache,
-
+    pub schemas: SchemaCache,
 }
 
 /// Patterns that records brought, compiled once each; bounded.
@@ -177,18 +177,20 @@ pub struct ParamErrors(pub Vec<ParamError>);
 pub struct ParamError {
     /// JSON Pointer inside the parameters; empty for the whole.
     pub path: String,
+    /// Where it stands in the text, if that is known better than by the path.
+    pub span: Span,
     pub message: String,
     pub help: Option<String>,
 }
 
 impl ParamErrors {
     pub fn one(path: impl Into<String>, message: impl Into<String>) -> Self {
-        Self(vec![ParamError { path: path.into(), message: message.into(), help: None }])
+        Self(vec![ParamError { path: path.into(), span: Span::default(), message: message.into(), help: None }])
     }
 
     /// The same with advice on what to do.
     pub fn with_help(path: impl Into<String>, message: impl Into<String>, help: impl Into<String>) -> Self {
-        Self(vec![ParamError { path: path.into(), message: message.into(), help: Some(help.into()) }])
+        Self(vec![ParamError { path: path.into(), span: Span::default(), message: message.into(), help: Some(help.into()) }])
     }
 }
 
@@ -268,12 +270,14 @@ impl Entry {
 
 impl From<Problem> for ParamError {
     fn from(problem: Problem) -> Self {
-        Self { path: problem.path, message: problem.message, help: problem.help }
+        Self { path: problem.path, span: problem.span, message: problem.message, help: problem.help }
     }
 }
 
 fn prepare<E: Evaluator>(params: &Node, cx: &Prepare<'_>) -> Result<Prepared, ParamErrors> {
-    let evaluator = E::deserialize(params).map_err(|error| ParamErrors::one(error.path.clone(), error.message.clone()))?;
+    let evaluator = E::deserialize(params).map_err(|error| {
+        ParamErrors(vec![ParamError { path: error.path, span: error.span, message: error.message, help: None }])
+    })?;
     let needs = evaluator.needs();
     Ok(Prepared { scorer: evaluator.prepare(cx)?, needs })
 }
@@ -296,9 +300,12 @@ pub struct Registry {
 impl Registry {
     /// All evaluators that Lydite ships.
     pub fn builtin() -> Self {
-        crate::evaluators::ALL
-            .iter()
-            .fold(Self { entries: Vec::new(), by_name: BTreeMap::new() }, |registry, entry| registry.with(entry()))
+        crate::evaluators::ALL.iter().fold(Self::empty(), |registry, entry| registry.with(entry()))
+    }
+
+    /// No evaluator at all, to be filled by [`Registry::with`].
+    pub fn empty() -> Self {
+        Self { entries: Vec::new(), by_name: BTreeMap::new() }
     }
 
     /// The same with one more; an equal id or alias is replaced.

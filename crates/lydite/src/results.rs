@@ -3,10 +3,20 @@
 //! Fields at their default are left out. `tags` and `cluster` stand where a record has them, so
 //! that a report can be made again from the lines alone (`regrade`, merging shards, `--resume`).
 
+mod read;
+mod regrade;
+mod write;
+
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+pub use self::read::{LineError, Lines, StoredLine};
+pub(crate) use self::regrade::answer;
+pub use self::regrade::{Standard, collapse_repeats, regrade};
+pub use self::write::{WideWriter, write_result};
 
 use crate::check::Judged;
 use crate::outcome::{Cell, Evidence, Verdict};
@@ -70,6 +80,67 @@ pub struct ResultError<'a> {
     pub message: Cow<'a, str>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub retryable: bool,
+}
+
+/// One record with all its checks, as a line of a `--wide` file. Repeats are collapsed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WideResult<'a> {
+    /// The case's id.
+    #[serde(borrow)]
+    pub record: Cow<'a, str>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<Cow<'a, str>>,
+    /// 1 where left out.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub trial: u32,
+    #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<Cow<'a, str>>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<Cow<'a, str>>,
+    /// By the check's name.
+    #[serde(borrow)]
+    pub checks: BTreeMap<Cow<'a, str>, WideCell<'a>>,
+}
+
+/// One check of a [`WideResult`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WideCell<'a> {
+    /// Null where the check was skipped or only measures.
+    #[serde(default)]
+    pub verdict: Option<Verdict>,
+    /// Finite, in the evaluator's own scale; null where there is none.
+    #[serde(default)]
+    pub score: Option<f64>,
+    /// The evaluator's own verdict where a threshold or `not` replaced it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub natural: Option<Verdict>,
+    /// The code of the error.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Cow<'a, str>>,
+    /// Why the check was not run.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub skipped: Option<Cow<'a, str>>,
+}
+
+impl<'a> WideResult<'a> {
+    /// The cells as narrow lines, in the order of the checks' names.
+    pub fn narrow(&self) -> impl Iterator<Item = CheckResult<'_>> {
+        self.checks.iter().map(|(check, cell)| CheckResult {
+            record: Cow::Borrowed(&self.record),
+            model: self.model.as_deref().map(Cow::Borrowed),
+            trial: self.trial,
+            check: Cow::Borrowed(check),
+            repeat: 1,
+            verdict: cell.verdict,
+            natural: cell.natural,
+            score: cell.score,
+            error: cell.error.as_deref().map(|code| ResultError { code: code.into(), ..ResultError::default() }),
+            skipped: cell.skipped.as_deref().map(Cow::Borrowed),
+            tags: self.tags.iter().map(|tag| Cow::Borrowed(&**tag)).collect(),
+            cluster: self.cluster.as_deref().map(Cow::Borrowed),
+            ..CheckResult::default()
+        })
+    }
 }
 
 const fn one() -> u32 {

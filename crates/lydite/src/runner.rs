@@ -16,8 +16,7 @@ use crate::check::{Bench, Check, Condition, Judged};
 use crate::decode::{Decoder, Mapping, RecordError};
 use crate::evaluator::Registry;
 use crate::fold::{BadRecord, Fold};
-use crate::format::input::{Block, BlockReader, InputError, Position, RecordText};
-use crate::format::Renderer;
+use crate::format::{Block, BlockReader, InputError, Position, RawRecord, Renderer};
 use crate::identity;
 use crate::outcome::Verdict;
 use crate::record::{Field, Slots};
@@ -152,11 +151,13 @@ pub fn sample_limit(plan: &Plan<'_>, reader: Box<dyn BlockReader>, n: u64, seed:
     let mut block = Block::default();
     let mut arena = Bump::new();
     let mut decoder = Decoder::new(plan.mapping);
+    let mut position = 0;
     while reader.next_block(&mut block)? {
         arena.reset();
         for row in rows(plan, &block, &mut decoder, &arena) {
+            position += 1;
             let Row::Read(mut row) = row else { continue };
-            if settle_id(&mut row, &mut ids, &arena).is_err() || !row.selected {
+            if settle_id(&mut row, position, &mut ids, &arena).is_err() || !row.selected {
                 continue;
             }
             ranks.push(identity::sample_rank(seed, row.head.id, row.head.trial));
@@ -184,6 +185,8 @@ struct Intake {
 
 struct State<'s> {
     ids: IdTable,
+    /// Records so far, bad ones included.
+    position: u64,
     /// Records that passed `where` and the sample.
     counted: u64,
     admitted: u64,
@@ -203,6 +206,7 @@ impl<'s> State<'s> {
     fn new(sink: &'s mut dyn Sink) -> Self {
         Self {
             ids: IdTable::new(),
+            position: 0,
             counted: 0,
             admitted: 0,
             emitted: 0,
@@ -321,44 +325,46 @@ fn rows<'r>(plan: &Plan<'_>, block: &'r Block, decoder: &mut Decoder<'_>, arena:
     let mut identity = None;
     block
         .records()
-        .map(|record| match record {
-            RecordText::Good { text, line, column } => {
-                let place = Place { file: block.file(), line, column };
-                read(plan, text, place, decoder, &mut identity, arena).unwrap_or_else(Row::Bad)
-            }
-            RecordText::Bad(error) => Row::Bad(BadRecord::from(error)),
+        .map(|record| match &record.text {
+            Ok(text) => read(plan, text, &record, block.file, decoder, &mut identity, arena).unwrap_or_else(Row::Bad),
+            Err(error) => Row::Bad(BadRecord {
+                file: block.file,
+                line: record.line,
+                column: record.column,
+                field: None,
+                message: error.to_string(),
+                hint: None,
+            }),
         })
         .collect()
-}
-
-#[derive(Clone, Copy)]
-struct Place {
-    file: u32,
-    line: u64,
-    column: u64,
 }
 
 fn read<'r, 'm>(
     plan: &Plan<'m>,
     text: &'r str,
-    place: Place,
+    record: &RawRecord<'r>,
+    file: u32,
     decoder: &mut Decoder<'_>,
     identity: &mut Option<Decoder<'m>>,
     arena: &'r Bump,
 ) -> Result<Row<'r>, BadRecord> {
-    let slots = decoder.decode(text, arena).map_err(|error| bad(place, &error))?;
+    let bad = |error: RecordError| {
+        let (line, column) = record.locate(error.offset);
+        bad_record(file, line, column, error)
+    };
+    let slots = decoder.decode(text, arena).map_err(bad)?;
     let (id, computed) = match slots.id {
         Some(id) => (id, false),
         None => {
             let decoder = identity.get_or_insert_with(|| Decoder::new(plan.identity));
-            let asked = decoder.decode(text, arena).map_err(|error| bad(place, &error))?;
+            let asked = decoder.decode(text, arena).map_err(bad)?;
             (identity::computed_id(&asked).map_or("", |id| arena.alloc_str(&id)), true)
         }
     };
     let selected = match plan.condition {
         None => true,
         Some(condition) => condition.holds(&slots, arena).map_err(|message| {
-            bad(place, &RecordError { line: 1, column: 1, field: None, message: format!("`where` {message}"), hint: None })
+            bad(RecordError { offset: 0, field: None, message: format!("`where`: {message}"), hint: None })
         })?,
     };
     let head = RecordHead {
@@ -367,22 +373,14 @@ fn read<'r, 'm>(
         trial: slots.trial.unwrap_or(1),
         tags: slots.tags,
         cluster: slots.cluster,
-        file: place.file,
-        line: place.line,
+        file,
+        line: record.line,
     };
     Ok(Row::Read(ReadRow { slots, head, computed, trial_given: slots.trial.is_some(), selected, repeated: false }))
 }
 
-fn bad(place: Place, error: &RecordError) -> BadRecord {
-    let column = if error.line == 1 { place.column + error.column - 1 } else { error.column };
-    BadRecord {
-        file: place.file,
-        line: place.line + error.line - 1,
-        column,
-        field: error.field.clone(),
-        message: error.message.clone(),
-        hint: error.hint.clone(),
-    }
+fn bad_record(file: u32, line: u64, column: u64, error: RecordError) -> BadRecord {
+    BadRecord { file, line, column, field: error.field, message: error.message, hint: error.hint }
 }
 
 /// The turnstile: ids, trials and selection, in the records' order. False ends the worker.
@@ -394,15 +392,21 @@ fn admit<'r>(plan: &Plan<'_>, shared: &Shared<'_>, number: u64, rows: &mut [Row<
     if state.ended {
         return false;
     }
+    let State { ids, position, counted, .. } = &mut *state;
     for row in rows.iter_mut() {
+        *position += 1;
         let Row::Read(read) = row else { continue };
-        match settle_id(read, &mut state.ids, arena) {
-            Ok(()) => read.selected = read.selected && select(plan, &mut state.counted, &read.head),
+        match settle_id(read, *position, ids, arena) {
+            Ok(()) => read.selected = read.selected && select(plan, counted, &read.head),
             Err(error) => *row = Row::Bad(error),
         }
     }
-    if plan.strict && let Some(Row::Bad(bad)) = rows.iter().find(|row| matches!(row, Row::Bad(_))) {
-        state.refused = Some(bad.clone());
+    let refused = rows.iter().find_map(|row| match row {
+        Row::Bad(bad) if plan.strict => Some(bad.clone()),
+        _ => None,
+    });
+    if refused.is_some() {
+        state.refused = refused;
         state.ended = true;
     }
     state.admitted += 1;
@@ -411,24 +415,22 @@ fn admit<'r>(plan: &Plan<'_>, shared: &Shared<'_>, number: u64, rows: &mut [Row<
 }
 
 /// Gives a record its number among those of its id.
-fn settle_id<'r>(row: &mut ReadRow<'r>, ids: &mut IdTable, arena: &'r Bump) -> Result<(), BadRecord> {
+fn settle_id<'r>(row: &mut ReadRow<'r>, position: u64, ids: &mut IdTable, arena: &'r Bump) -> Result<(), BadRecord> {
     if row.computed && row.head.id.is_empty() {
-        row.head.id = bumpalo::format!(in arena, "#{}", ids.anonymous()).into_bump_str();
+        row.head.id = arena.alloc_str(&format!("#{position}"));
         return Ok(());
     }
     let key = identity::answer_key(row.head.id, row.head.model);
     if row.trial_given {
         let key = key ^ u64::from(row.head.trial).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         if ids.seen(key) > 0 {
-            let message = format!("the id `{}` has a trial {} already", row.head.id, row.head.trial);
             let error = RecordError {
-                line: 1,
-                column: 1,
+                offset: 0,
                 field: Some("trial".into()),
-                message,
+                message: format!("the id `{}` has a trial {} already", row.head.id, row.head.trial),
                 hint: Some("number the trials of a case, or leave `trial` out to have them numbered".into()),
             };
-            return Err(bad(Place { file: row.head.file, line: row.head.line, column: 1 }, &error));
+            return Err(bad_record(row.head.file, row.head.line, 1, error));
         }
         return Ok(());
     }
@@ -468,9 +470,9 @@ fn judge<'r>(
 ) -> BlockOutput {
     let mut output = BlockOutput {
         rendered: plan.renderers.iter().map(|_| Vec::new()).collect(),
-        fold: plan.fold.clone(),
+        fold: plan.fold.fresh(),
         bad: Vec::new(),
-        position: block.end(),
+        position: block.end,
         number,
         replayed,
         repeated_ids: 0,
@@ -494,11 +496,9 @@ fn judge<'r>(
         let own_checks = match row.slots.raw.get(Field::Evaluators as usize).copied().flatten() {
             Some(value) => match own.of(value, plan.registry, plan.checks) {
                 Ok(checks) => checks,
-                Err(error) => {
-                    let bad = bad(
-                        Place { file: row.head.file, line: row.head.line, column: 1 },
-                        &RecordError { line: 1, column: 1, field: Some("evaluators".into()), message: error, hint: None },
-                    );
+                Err(message) => {
+                    let error = RecordError { offset: 0, field: Some("evaluators".into()), message, hint: None };
+                    let bad = bad_record(row.head.file, row.head.line, 1, error);
                     output.fold.bad_record(bad.clone());
                     output.bad.push(bad);
                     continue;

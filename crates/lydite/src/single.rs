@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use bumpalo::Bump;
 
-use crate::check::{Bench, Check, CheckSpec};
+use crate::check::{Bench, Check, CheckErrors, CheckSpec};
 use crate::decode::{Decoder, Mapping, MappingError, RecordError, Survey, Wanted};
-use crate::evaluator::{Entry, ParamErrors};
+use crate::evaluator::Entry;
 use crate::node::Node;
 use crate::record::Field;
 use crate::results::{CellView, CheckResult, RecordHead};
@@ -16,7 +16,7 @@ use crate::results::{CellView, CheckResult, RecordHead};
 #[non_exhaustive]
 pub enum SingleError {
     #[error(transparent)]
-    Params(#[from] ParamErrors),
+    Check(#[from] CheckErrors),
     #[error("{0}; {help}", help = .0.help)]
     Mapping(#[from] MappingError),
     #[error("{0}")]

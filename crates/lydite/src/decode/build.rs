@@ -114,8 +114,7 @@ fn unescape<'r>(source: &'r str, arena: &'r Bump) -> Result<&'r str> {
             let surrogate = error.to_string().contains("surrogate") || error.to_string().contains("hex escape");
             let what = if surrogate { "the text holds a lone surrogate (`\\ud800` to `\\udfff` without its other half)" } else { "the text holds a wrong escape" };
             return Err(RecordError {
-                line: error.line().max(1) as u64,
-                column: error.column() as u64,
+                offset: 0,
                 field: None,
                 message: what.into(),
                 hint: Some("write the character itself or its whole surrogate pair".into()),

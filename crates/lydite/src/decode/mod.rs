@@ -42,10 +42,8 @@ impl Wanted {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct RecordError {
-    /// 1-based, counted from the record's first line.
-    pub line: u64,
-    /// 1-based, in characters, of that line.
-    pub column: u64,
+    /// Byte of the record's text where it goes wrong; 0 where the record as a whole is meant.
+    pub offset: usize,
     pub field: Option<String>,
     pub message: String,
     pub hint: Option<String>,
@@ -53,7 +51,7 @@ pub struct RecordError {
 
 impl RecordError {
     fn field(field: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { line: 1, column: 1, field: Some(field.into()), message: message.into(), hint: None }
+        Self { offset: 0, field: Some(field.into()), message: message.into(), hint: None }
     }
 
     fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -101,8 +99,7 @@ impl<'m> Decoder<'m> {
     fn explain(&self, text: &str, found: &Found<'_>, error: &serde_json::Error) -> RecordError {
         if found.not_object {
             return RecordError {
-                line: 1,
-                column: 1,
+                offset: 0,
                 field: None,
                 message: format!("expected a JSON object, found {}", kind_of_json(text)),
                 hint: Some("each record is one JSON object".into()),
@@ -113,8 +110,7 @@ impl<'m> Decoder<'m> {
         let hint = (cause.starts_with("expected value") && has_non_finite(text))
             .then(|| "NaN and Infinity are not JSON; write null or leave the field out".to_owned());
         RecordError {
-            line: error.line().max(1) as u64,
-            column: error.column().max(1) as u64,
+            offset: offset_of(text, error.line(), error.column()),
             field: None,
             message: format!("not JSON: {cause}"),
             hint,
@@ -328,6 +324,15 @@ pub(crate) fn kind_of_json(text: &str) -> &'static str {
         Some(b'-' | b'0'..=b'9') => "a number",
         _ => "something else",
     }
+}
+
+/// The byte at a line and column, both from 1, as serde_json counts them.
+fn offset_of(text: &str, line: usize, column: usize) -> usize {
+    let start = match line {
+        0 | 1 => 0,
+        _ => memchr::memchr_iter(b'\n', text.as_bytes()).nth(line - 2).map_or(0, |end| end + 1),
+    };
+    (start + column.saturating_sub(1)).min(text.len())
 }
 
 fn has_non_finite(text: &str) -> bool {

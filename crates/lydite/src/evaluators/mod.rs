@@ -14,6 +14,8 @@ pub mod golden_response;
 pub mod json_diff;
 pub mod json_edit_distance;
 pub mod json_equality;
+pub mod json_schema;
+pub mod json_schema_validation;
 pub mod json_validity;
 pub mod pairwise_string_distance;
 pub mod regex;
@@ -39,6 +41,8 @@ pub static ALL: &[fn() -> Entry] = &[
     Entry::of::<json_diff::JsonDiff>,
     Entry::of::<json_edit_distance::JsonEditDistance>,
     Entry::of::<json_equality::JsonEquality>,
+    Entry::of::<json_schema::JsonSchemaOfReference>,
+    Entry::of::<json_schema_validation::JsonSchemaValidation>,
     Entry::of::<json_validity::JsonValidity>,
     Entry::of::<pairwise_string_distance::PairwiseStringDistance>,
     Entry::of::<regex::Regex>,

@@ -10,6 +10,7 @@
 
 mod canonical;
 mod equal;
+mod extract;
 pub mod number;
 mod scan;
 mod schema;
@@ -19,6 +20,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 pub use canonical::{canonical, compact, python_dump};
+pub use extract::find_in_text;
 pub use equal::{Difference, DifferenceKind, diff, equal};
 pub use schema::{Schema, SchemaError, SchemaOptions, Violation};
 pub use similarity::{

@@ -607,7 +607,10 @@ mod tests {
         fn json_text_is_read_as_json(value in json_value()) {
             // YAML has no raw control characters, JSON has those past U+007E.
             let text = serde_json::to_string_pretty(&value).unwrap();
-            prop_assume!(!text.contains(|letter: char| letter.is_control() && letter != '\n' || letter == '\u{feff}'));
+            let is_raw = |letter: char| letter.is_control() && letter != '\n' || letter == '\u{feff}';
+            if text.contains(is_raw) {
+                return Ok(());
+            }
             prop_assert_eq!(Node::parse(&text).map(|node| node.to_json()), Ok(value));
         }
     }

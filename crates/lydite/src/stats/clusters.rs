@@ -160,7 +160,7 @@ impl Clusters {
     }
 
     #[cold]
-    fn drop_all(&mut self) {
+    pub fn drop_all(&mut self) {
         self.notes = Vec::new();
         self.tables = None;
         self.dropped = true;

@@ -7,15 +7,7 @@ use super::clusters::{Case, Clusters, DEFAULT_LIMIT};
 use super::interval::{Confidence, Interval, clustered_mean, clustered_rate, mean_t, wilson};
 use super::quantile::Quantiles;
 use super::sum::Moments;
-
-/// What a check says of an answer. The same four words as everywhere.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    Pass,
-    Fail,
-    Partial,
-    Inconclusive,
-}
+use crate::outcome::Verdict;
 
 /// How judging one answer by one check ended, as far as a report counts it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -96,6 +88,11 @@ impl CheckStats {
             self.quantiles.push(score);
         }
         self.clusters.push(case, score, verdict.and_then(decided));
+    }
+
+    /// Takes the answers as independent from here on and drops what is kept by case, as the limit does.
+    pub fn assume_independent(&mut self) {
+        self.clusters.drop_all();
     }
 
     /// Counts answers that the run did not reach; `None` where their number is not known.

@@ -1,0 +1,451 @@
+//! From texts to a suite: reads every source, names the checks, compiles them, reads the gates.
+
+use super::dataset::{self, DatasetSpec};
+use super::error::{Desk, Source, SuiteError, SuiteErrors, key_text};
+use super::forms::{self, Draft};
+use super::gate::{Gate, Known};
+use super::inputs::{self, Input};
+use super::{Place, Suite, keys};
+use crate::check::{Check, CheckErrors, CheckPlace, CheckSpec, Condition};
+use crate::decode::Wanted;
+use crate::evaluator::Registry;
+use crate::node::{Node, NodeValue, Span};
+use crate::record::Field;
+
+/// Makes a suite of a file, of checks given as text, or of both.
+#[derive(Debug)]
+pub struct SuiteBuilder<'r> {
+    registry: &'r Registry,
+    file: Option<Source>,
+    checks: Vec<Source>,
+    filter: Option<String>,
+}
+
+impl<'r> SuiteBuilder<'r> {
+    pub fn new(registry: &'r Registry) -> Self {
+        Self { registry, file: None, checks: Vec::new(), filter: None }
+    }
+
+    /// A suite file's text and path.
+    pub fn file(mut self, text: &str, path: &str) -> Self {
+        self.file = Some(Source::new(path, text));
+        self
+    }
+
+    /// One more check: an id, or `ID: {parameters}` or the long form as YAML. The text of `--check`.
+    pub fn check_text(mut self, text: &str) -> Self {
+        self.checks.push(Source::new("", text));
+        self
+    }
+
+    /// One more condition on records, beside the suite's own `where`. The text of `--where`.
+    pub fn filter(mut self, expression: &str) -> Self {
+        self.filter = Some(expression.to_owned());
+        self
+    }
+
+    /// The whole suite, or all that is wrong with it. No record may bring checks of its own.
+    pub fn build(self) -> Result<Suite, SuiteErrors> {
+        self.build_before_data()?.settle(false)
+    }
+
+    /// The same where records may yet bring their own checks: a suite without checks and gates on
+    /// unknown ones are settled by [`Suite::settle`], once the first records are known.
+    pub fn build_before_data(self) -> Result<Suite, SuiteErrors> {
+        let mut draft = SuiteDraft::new(self.registry);
+        if let Some(file) = self.file {
+            draft.read_file(file);
+        }
+        let many = self.checks.len() > 1;
+        for (index, check) in self.checks.into_iter().enumerate() {
+            let name = if many { format!("--check (number {})", index + 1) } else { "--check".to_owned() };
+            draft.read_check_text(Source::new(name, check.text));
+        }
+        if let Some(filter) = self.filter {
+            draft.read_filter(&filter);
+        }
+        draft.finish()
+    }
+}
+
+/// The source name of a given condition.
+const WHERE: &str = "--where";
+
+/// A check and the source it stands in, by position in [`SuiteDraft::desks`].
+struct Placed {
+    draft: Draft,
+    desk: usize,
+}
+
+struct SuiteDraft<'r> {
+    registry: &'r Registry,
+    /// One a source, the suite's file first.
+    desks: Vec<Desk>,
+    has_file: bool,
+    name: Option<String>,
+    dataset: Option<DatasetSpec>,
+    checks: Vec<Placed>,
+    inputs: Vec<Input>,
+    gates: Vec<(String, Span)>,
+    /// Where a missing list of checks is reported.
+    root: Span,
+    filter: Option<(String, usize)>,
+}
+
+impl<'r> SuiteDraft<'r> {
+    fn new(registry: &'r Registry) -> Self {
+        Self {
+            registry,
+            desks: Vec::new(),
+            has_file: false,
+            name: None,
+            dataset: None,
+            checks: Vec::new(),
+            inputs: Vec::new(),
+            gates: Vec::new(),
+            root: Span::default(),
+            filter: None,
+        }
+    }
+
+    fn read_file(&mut self, source: Source) {
+        let mut desk = Desk::new(source.clone());
+        self.has_file = true;
+        match Node::parse(&source.text) {
+            Ok(root) => self.read_root(&mut desk, &root),
+            Err(error) => desk.error(error.span, error.message, ""),
+        }
+        self.desks.push(desk);
+    }
+
+    fn read_root(&mut self, desk: &mut Desk, root: &Node) {
+        let entries = match &root.value {
+            NodeValue::Mapping(entries) => entries,
+            NodeValue::Null(_) => return desk.error(Span::default(), "the suite is empty", EXAMPLE),
+            NodeValue::Sequence(_) => return desk.error(root.span, "a suite is a mapping, not a list", "put the list under `checks:`"),
+            NodeValue::Scalar(_) => return desk.error(root.span, "a suite is a mapping, not a text", EXAMPLE),
+        };
+        self.root = Span { end_byte: root.span.start_byte, ..root.span };
+        let mut lists: Vec<&Node> = Vec::new();
+        let mut key_inputs = Vec::new();
+        for (key, value) in entries {
+            match key_text(key) {
+                "version" => read_version(desk, value),
+                "name" => self.name = desk.text("name", value).map(str::to_owned),
+                "dataset" => self.dataset = dataset::read(desk, value),
+                "checks" | "evaluators" => {
+                    lists.push(key);
+                    self.read_checks(desk, key_text(key), value);
+                }
+                "gates" => self.read_gates(desk, value),
+                name @ ("inputs" | "formatEvaluatorInputs") => {
+                    let read = inputs::read(desk, name, value);
+                    inputs::fill_up(&mut self.inputs, read);
+                }
+                name @ "input_key" => key_inputs.extend(inputs::read_key(desk, name, Field::Query, value)),
+                name @ "prediction_key" => key_inputs.extend(inputs::read_key(desk, name, Field::Output, value)),
+                name @ "reference_key" => key_inputs.extend(inputs::read_key(desk, name, Field::Reference, value)),
+                "models" => desk.note(key.span, "`models` is not used: no evaluator of this version asks a model"),
+                name => unknown_root_key(desk, key, name),
+            }
+        }
+        inputs::fill_up(&mut self.inputs, key_inputs);
+        if let [_, second, ..] = lists.as_slice() {
+            desk.error(second.span, "`checks` and `evaluators` are two names for one list", "join them under `checks:`");
+        }
+        if root.get("version").is_none() && root.get("checks").is_some() {
+            desk.note(self.root, "the suite names no `version` and is read as version 1");
+        }
+    }
+
+    fn read_checks(&mut self, desk: &mut Desk, what: &str, node: &Node) {
+        if node.is_null() {
+            return;
+        }
+        let Some(items) = desk.list(what, node, "put `- ` before each check") else { return };
+        for item in items {
+            if let Some(draft) = forms::read(desk, self.registry, item) {
+                self.checks.push(Placed { draft, desk: self.desks.len() });
+            }
+        }
+    }
+
+    fn read_gates(&mut self, desk: &mut Desk, node: &Node) {
+        const HELP: &str = "write a gate as text, such as `- golden_response.pass_rate >= 90%`";
+        if node.is_null() {
+            return;
+        }
+        let Some(items) = desk.list("gates", node, HELP) else { return };
+        for item in items {
+            match item.as_str() {
+                Some(text) => self.gates.push((text.to_owned(), item.span)),
+                None => desk.error(item.span, format!("a gate must be text, found a {}", item.kind_name()), HELP),
+            }
+        }
+    }
+
+    fn read_check_text(&mut self, source: Source) {
+        let mut desk = Desk::new(source.clone());
+        match Node::parse(&source.text) {
+            Ok(node) => {
+                let draft = forms::read(&mut desk, self.registry, &node);
+                self.checks.extend(draft.map(|draft| Placed { draft, desk: self.desks.len() }));
+            }
+            Err(error) => desk.error(error.span, error.message, "write an id, or `ID: {parameter: value}`"),
+        }
+        self.desks.push(desk);
+    }
+
+    fn read_filter(&mut self, expression: &str) {
+        self.filter = Some((expression.to_owned(), self.desks.len()));
+        self.desks.push(Desk::new(Source::new(WHERE, expression)));
+    }
+
+    fn finish(mut self) -> Result<Suite, SuiteErrors> {
+        self.name_checks();
+        let mut wanted = Wanted::default();
+        let condition = self.compile_condition(&mut wanted);
+        let checks = self.compile_checks(&mut wanted);
+        let (gates, mut unsettled) = self.compile_gates(checks.as_deref());
+        let errors: Vec<SuiteError> = self.desks.iter_mut().flat_map(in_order).collect();
+        let (Some(checks), true) = (checks, errors.is_empty()) else {
+            return Err(SuiteErrors(errors));
+        };
+        if checks.is_empty() {
+            unsettled.insert(0, self.no_check());
+        }
+        Ok(Suite {
+            version: super::SUITE_VERSION,
+            places: self.checks.iter().filter_map(|placed| self.place(placed)).collect(),
+            source: self.source(),
+            added: self.added().map(|desk| desk.source.clone()).collect(),
+            notes: self.desks.iter().flat_map(|desk| &desk.notes).map(note_line).collect(),
+            name: self.name,
+            dataset: self.dataset,
+            checks,
+            gates,
+            condition,
+            wanted,
+            unsettled,
+        })
+    }
+
+    fn place(&self, placed: &Placed) -> Option<Place> {
+        let desk = self.desks.get(placed.desk)?;
+        Some(Place { source: desk.source.clone(), span: placed.draft.places.check })
+    }
+
+    /// The checks given as text.
+    fn added(&self) -> impl Iterator<Item = &Desk> {
+        self.desks.iter().skip(usize::from(self.has_file)).filter(|desk| &*desk.source.name != WHERE)
+    }
+
+    /// Gives every check its name: first the given ones, which may not clash, then the others,
+    /// which make room.
+    fn name_checks(&mut self) {
+        let mut taken: Vec<(String, usize, Span)> = Vec::new();
+        for placed in &self.checks {
+            let Some((name, span)) = &placed.draft.name else { continue };
+            let Some((_, desk, first)) = taken.iter().find(|(known, _, _)| known == name) else {
+                taken.push((name.clone(), placed.desk, *span));
+                continue;
+            };
+            let place = match self.desks.get(*desk) {
+                Some(other) if *desk != placed.desk => format!("{}:{}", other.source.name, first.line),
+                _ => format!("line {}", first.line),
+            };
+            if let Some(desk) = self.desks.get_mut(placed.desk) {
+                desk.error(*span, format!("the name `{name}` is taken by the check at {place}"), "give one of the two another name");
+            }
+        }
+        for placed in &mut self.checks {
+            if placed.draft.name.is_some() {
+                continue;
+            }
+            let name = free_name(&placed.draft.called, |name| taken.iter().any(|(known, _, _)| known == name));
+            taken.push((name.clone(), placed.desk, placed.draft.places.evaluator));
+            placed.draft.name = Some((name, placed.draft.places.evaluator));
+        }
+    }
+
+    /// All checks, or `None` where one has an error.
+    fn compile_checks(&mut self, wanted: &mut Wanted) -> Option<Vec<Check>> {
+        let mut checks = Vec::with_capacity(self.checks.len());
+        let mut complete = true;
+        for placed in &mut self.checks {
+            let Some(desk) = self.desks.get_mut(placed.desk) else { continue };
+            let draft = &mut placed.draft;
+            note_idle_inputs(desk, draft);
+            let defaults = self.inputs.iter().filter(|input| draft.entry.info.reads.contains(input.field)).cloned();
+            inputs::fill_up(&mut draft.inputs, defaults);
+            match Check::compile(&draft.entry, spec(draft, true), wanted) {
+                Ok(check) => {
+                    for note in &check.notes {
+                        desk.note(draft.places.check, note.clone());
+                    }
+                    checks.push(check);
+                }
+                Err(errors) => {
+                    complete = false;
+                    report(desk, draft, errors);
+                }
+            }
+        }
+        complete.then_some(checks)
+    }
+
+    /// The suite's own `where` and the given one, joined.
+    fn compile_condition(&mut self, wanted: &mut Wanted) -> Option<Condition> {
+        let own = self.dataset.as_ref().and_then(|dataset| Some((dataset.filter.clone()?, dataset.filter_span)));
+        let mut parts: Vec<String> = Vec::new();
+        let own = own.map(|(text, span)| (text, 0, span));
+        let given = self.filter.take().map(|(text, desk)| (text, desk, Span::default()));
+        for (text, desk, span) in own.into_iter().chain(given) {
+            match Condition::new(&text, &mut Wanted::default()) {
+                Ok(_) => parts.push(text),
+                Err(message) => {
+                    if let Some(desk) = self.desks.get_mut(desk) {
+                        desk.error(span, format!("`where`: {message}"), "");
+                    }
+                }
+            }
+        }
+        let whole = match parts.as_slice() {
+            [one] => one.clone(),
+            [] => return None,
+            many => many.iter().map(|part| format!("({part})")).collect::<Vec<_>>().join(" and "),
+        };
+        Condition::new(&whole, wanted).ok()
+    }
+
+    /// The gates, and errors that records' own checks may yet remove. Where the checks have errors,
+    /// only their names are known.
+    fn compile_gates(&mut self, checks: Option<&[Check]>) -> (Vec<Gate>, Vec<SuiteError>) {
+        let known: Vec<Known<'_>> = match checks {
+            Some(checks) => checks.iter().map(Known::from).collect(),
+            None => self.checks.iter().filter_map(|placed| known(&placed.draft)).collect(),
+        };
+        let (mut gates, mut unsettled) = (Vec::new(), Vec::new());
+        let Some(desk) = self.desks.first_mut() else { return (gates, unsettled) };
+        // A check that could not be read may have the name that a gate asks for.
+        let names_are_known = desk.errors.is_empty();
+        for (text, span) in &self.gates {
+            match Gate::parse(text, *span, &known) {
+                Ok((gate, late)) => {
+                    gates.push(gate);
+                    let late = late.filter(|_| names_are_known);
+                    unsettled.extend(late.map(|error| SuiteError { source: desk.source.clone(), span: *span, message: error.message, help: error.help }));
+                }
+                Err(error) => desk.error(*span, error.message, error.help.unwrap_or_default()),
+            }
+        }
+        (gates, unsettled)
+    }
+
+    fn no_check(&self) -> SuiteError {
+        let source = self.desks.first().map_or_else(|| Source::new("lydite", ""), |desk| desk.source.clone());
+        SuiteError {
+            source,
+            span: self.root,
+            message: "there is no check".to_owned(),
+            help: Some("name evaluators under `checks:`, give `--check`, or let the records bring theirs as `evaluators`".to_owned()),
+        }
+    }
+
+    /// The suite file's text; without one, a suite with the given checks.
+    fn source(&self) -> String {
+        if let Some(desk) = self.desks.first().filter(|_| self.has_file) {
+            return desk.source.text.to_string();
+        }
+        let mut text = "version: 1\nchecks:\n".to_owned();
+        for desk in self.added() {
+            text.push_str("  - ");
+            text.push_str(&desk.source.text.trim().replace('\n', "\n    "));
+            text.push('\n');
+        }
+        text
+    }
+}
+
+const EXAMPLE: &str = "the least is\n  version: 1\n  checks:\n    - exact_match";
+
+/// The name itself, or the first of `name_2`, `name_3`, … that is free.
+pub(super) fn free_name(name: &str, taken: impl Fn(&str) -> bool) -> String {
+    if !taken(name) {
+        return name.to_owned();
+    }
+    (2_u32..).map(|number| format!("{name}_{number}")).find(|name| !taken(name)).unwrap_or_default()
+}
+
+/// What a draft says, for compiling it. `references` allows parameters that records fill.
+pub(super) fn spec(draft: &Draft, references: bool) -> CheckSpec {
+    CheckSpec {
+        name: draft.name.as_ref().map_or_else(|| draft.called.clone(), |(name, _)| name.clone()),
+        params: draft.params.clone(),
+        threshold: draft.threshold,
+        negate: draft.negate,
+        on_missing: draft.on_missing,
+        when: draft.when.clone(),
+        inputs: draft.inputs.iter().map(|input| (input.field, input.path.clone())).collect(),
+        references,
+    }
+}
+
+/// Puts the errors of compiling a check where they stand in its source.
+pub(super) fn report(desk: &mut Desk, draft: &Draft, errors: CheckErrors) {
+    for error in errors.0 {
+        let span = draft.span_of(&error.place, error.span);
+        let message = match &error.place {
+            CheckPlace::Params(pointer) => match pointer.strip_prefix('/') {
+                Some(param) if !error.message.contains(&format!("`{param}`")) => format!("`{param}`: {}", error.message),
+                _ => format!("{}: {}", draft.called, error.message),
+            },
+            CheckPlace::When => format!("`when`: {}", error.message),
+            CheckPlace::Input(field) => format!("`{field}`: {}", error.message),
+            CheckPlace::Threshold | CheckPlace::Not => error.message,
+        };
+        desk.error(span, message, error.help.unwrap_or_default());
+    }
+}
+
+/// What a gate must know of a check that is not compiled.
+fn known(draft: &Draft) -> Option<Known<'_>> {
+    let (name, _) = draft.name.as_ref()?;
+    let info = draft.entry.info;
+    Some(Known { name, info, grades: draft.threshold.is_some() || info.natural_verdict })
+}
+
+fn note_idle_inputs(desk: &mut Desk, draft: &Draft) {
+    for input in &draft.inputs {
+        if !draft.entry.info.reads.contains(input.field) {
+            desk.note(input.span, format!("`{}` is not read by {}", input.field, draft.called));
+        }
+    }
+}
+
+fn read_version(desk: &mut Desk, node: &Node) {
+    if node.as_str() == Some("1") {
+        return;
+    }
+    let found = node.as_str().map_or_else(|| format!("a {}", node.kind_name()), |text| format!("`{text}`"));
+    desk.error(node.span, format!("this version of lydite reads suites of version 1, not {found}"), "write `version: 1`");
+}
+
+fn unknown_root_key(desk: &mut Desk, key: &Node, name: &str) {
+    if let Some((_, message, help)) = keys::NOT_YET.iter().find(|(known, _, _)| *known == name) {
+        return desk.error(key.span, *message, *help);
+    }
+    desk.unknown_key(key, &keys::names(keys::SUITE), keys::meant(keys::SUITE, name));
+}
+
+/// A desk's errors in the order of its text.
+fn in_order(desk: &mut Desk) -> Vec<SuiteError> {
+    let mut errors = std::mem::take(&mut desk.errors);
+    errors.sort_by_key(|error| error.span.start_byte);
+    errors
+}
+
+fn note_line(note: &SuiteError) -> String {
+    let place = if note.span.is_known() { format!(":{}:{}", note.span.line, note.span.column) } else { String::new() };
+    format!("{}{place}: {}", note.source.name, note.message)
+}

@@ -1,0 +1,151 @@
+//! Checks that records bring themselves: the `evaluators` of a record.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+
+use super::build::{free_name, report, spec};
+use super::error::{Desk, Source};
+use super::forms::{self, Draft};
+use crate::check::{Check, CheckSpec};
+use crate::decode::Wanted;
+use crate::evaluator::{Entry, Registry};
+use crate::node::Node;
+use crate::record::{Field, FieldSet, Raw};
+
+/// The fields to parse where records bring checks: they may read any.
+pub const READS: FieldSet = FieldSet::of(&Field::ALL);
+
+/// One entry of a record's `evaluators`, read.
+#[derive(Clone, Debug)]
+pub struct OwnSpec {
+    pub entry: Entry,
+    /// Its parameters are literal: nothing in them is read from the record.
+    pub spec: CheckSpec,
+    /// Whether the record names it; else it bears its evaluator's name.
+    pub named: bool,
+}
+
+/// Reads one entry: an id, `{id: parameters}`, Context.ai's `{evaluator, options}`, or LangChain's form.
+pub fn read(json: &str, registry: &Registry) -> Result<OwnSpec, String> {
+    let (desk, draft) = draft(json, registry)?;
+    finish(desk)?;
+    Ok(OwnSpec { spec: spec(&draft, false), named: draft.name.is_some(), entry: draft.entry })
+}
+
+/// Compiled checks of records, kept by their JSON text. One a thread.
+#[derive(Debug, Default)]
+pub struct OwnChecks {
+    compiled: HashMap<Box<str>, Compiled>,
+}
+
+/// Compiled entries that are kept.
+const MAX_KEPT: usize = 1024;
+
+type Compiled = Result<Own, Arc<str>>;
+
+#[derive(Clone, Debug)]
+struct Own {
+    check: Arc<Check>,
+    named: bool,
+}
+
+impl OwnChecks {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The checks that a record's `evaluators` adds to the suite's: one with a suite check's name
+    /// and equal parameters is left out, since the suite runs it already.
+    ///
+    /// An error says which entry is wrong and why.
+    pub fn of(&mut self, evaluators: Raw<'_>, registry: &Registry, suite: &[Check]) -> Result<Vec<Arc<Check>>, String> {
+        let Raw::Json(source) = evaluators else { return Err(NO_LIST.to_owned()) };
+        let items: Vec<&RawValue> = serde_json::from_str(source).map_err(|_| NO_LIST.to_owned())?;
+        let mut found: Vec<Arc<Check>> = Vec::with_capacity(items.len());
+        let mut given: HashSet<String> = HashSet::new();
+        for (index, item) in items.into_iter().enumerate() {
+            let place = |message: &str| format!("entry {} of `evaluators`: {message}", index + 1);
+            let own = self.compiled(item.get(), None, registry).map_err(|message| place(&message))?;
+            if let Some(check) = suite.iter().find(|check| check.name == own.check.name) {
+                same_as_suite(&own.check, check, registry).map_err(|message| place(&message))?;
+                continue;
+            }
+            if own.named && !given.insert(own.check.name.clone()) {
+                return Err(place(&format!("the name `{}` is given twice", own.check.name)));
+            }
+            let taken = |name: &str| found.iter().any(|check| check.name == name) || suite.iter().any(|check| check.name == name);
+            let name = free_name(&own.check.name, taken);
+            if name == own.check.name {
+                found.push(own.check);
+            } else {
+                let renamed = self.compiled(item.get(), Some(&name), registry).map_err(|message| place(&message))?;
+                found.push(renamed.check);
+            }
+        }
+        Ok(found)
+    }
+
+    /// An entry's check, under another name where one is given.
+    fn compiled(&mut self, json: &str, name: Option<&str>, registry: &Registry) -> Compiled {
+        let key = match name {
+            Some(name) => format!("{json}\n{name}"),
+            None => json.to_owned(),
+        };
+        if let Some(known) = self.compiled.get(key.as_str()) {
+            return known.clone();
+        }
+        if self.compiled.len() >= MAX_KEPT {
+            self.compiled.clear();
+        }
+        let compiled = compile(json, name, registry).map_err(Arc::from);
+        self.compiled.insert(key.into(), compiled.clone());
+        compiled
+    }
+}
+
+const NO_LIST: &str = "`evaluators` must be a list of checks, such as `[\"exact_match\", {\"evaluator\": \"contains\", \"options\": {…}}]`";
+
+fn compile(json: &str, name: Option<&str>, registry: &Registry) -> Result<Own, String> {
+    let (mut desk, draft) = draft(json, registry)?;
+    let mut wanted = Wanted::default();
+    let mut spec = spec(&draft, false);
+    if let Some(name) = name {
+        name.clone_into(&mut spec.name);
+    }
+    let check = Check::compile(&draft.entry, spec, &mut wanted).map_err(|errors| report(&mut desk, &draft, errors)).ok();
+    finish(desk)?;
+    if let Some(key) = wanted.keys.first() {
+        return Err(format!("a record's own check reads the fields of records only, and `{key}` is none"));
+    }
+    match check {
+        Some(check) => Ok(Own { check: Arc::new(check), named: draft.name.is_some() }),
+        None => Err("the check can't be read".to_owned()),
+    }
+}
+
+fn draft(json: &str, registry: &Registry) -> Result<(Desk, Draft), String> {
+    let node = Node::parse(json).map_err(|error| error.to_string())?;
+    let mut desk = Desk::new(Source::new("evaluators", json));
+    match forms::read(&mut desk, registry, &node) {
+        Some(draft) => Ok((desk, draft)),
+        None => Err(finish(desk).err().unwrap_or_else(|| "the check can't be read".to_owned())),
+    }
+}
+
+/// All errors on one line.
+fn finish(desk: Desk) -> Result<(), String> {
+    if desk.errors.is_empty() {
+        return Ok(());
+    }
+    Err(desk.errors.iter().map(super::SuiteError::one_line).collect::<Vec<_>>().join("; "))
+}
+
+fn same_as_suite(own: &Check, suite: &Check, registry: &Registry) -> Result<(), String> {
+    let entry = registry.get(own.info.id);
+    if entry.is_some_and(|entry| own.same_measure(suite, entry)) {
+        return Ok(());
+    }
+    Err(format!("the suite has a check `{}` with other parameters; give the record's check a `name` of its own", own.name))
+}

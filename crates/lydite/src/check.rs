@@ -472,13 +472,11 @@ fn own_reference(
         errors.params(wrong);
         None
     })?;
-    Some(match whole_reference(&node, references) {
-        Some(path) => Reference::Path(path),
-        None => {
-            notes.extend(literal_place(&node).filter(|_| references));
-            Reference::Own(OwnReference::new(&node))
-        }
-    })
+    if let Some(path) = whole_reference(&node, references) {
+        return Some(Reference::Path(path));
+    }
+    notes.extend(literal_place(&node).filter(|_| references));
+    Some(Reference::Own(OwnReference::new(&node)))
 }
 
 /// Takes `reference` and its alias out of the parameters.

@@ -3,6 +3,8 @@
 //! An evaluator's parameter struct *is* the evaluator. It compiles once into a [`Scorer`]; what
 //! then runs for each record allocates nothing that it can avoid.
 
+mod page;
+
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;

@@ -171,6 +171,11 @@ impl Fold {
         self.records.read += 1;
     }
 
+    /// Counts records that were read and are in no line.
+    pub fn more_records_read(&mut self, count: u64) {
+        self.records.read += count;
+    }
+
     /// Adds a cell of the suite's check at `index`.
     pub fn push(&mut self, index: usize, head: &RecordHead<'_>, judged: &Judged) {
         let warnings = self.meta.get(index).map_or(&[][..], |meta| meta.warnings);
@@ -324,20 +329,23 @@ impl Fold {
     }
 
     fn forget_cases(&mut self) {
+        self.all_stats().for_each(CheckStats::assume_independent);
+    }
+
+    fn all_stats(&mut self) -> impl Iterator<Item = &mut CheckStats> {
         let own = self.own.values_mut().flat_map(|own| {
             std::iter::once(&mut own.fold.stats).chain(own.tags.values_mut().flat_map(|tag| &mut tag.0))
         });
-        self.checks
-            .iter_mut()
-            .map(|check| &mut check.stats)
-            .chain(self.tags.values_mut().flat_map(|tag| &mut tag.0))
-            .chain(own)
-            .for_each(CheckStats::assume_independent);
+        let tags = self.tags.values_mut().flat_map(|tag| &mut tag.0);
+        self.checks.iter_mut().map(|check| &mut check.stats).chain(tags).chain(own)
     }
 
     /// The parts of a report, a fold for each check: the suite's in their order, then those that
     /// records brought by name.
-    pub(crate) fn finish(self) -> Finished {
+    pub(crate) fn finish(mut self) -> Finished {
+        if self.cases.repeat {
+            self.all_stats().for_each(CheckStats::expect_repeats);
+        }
         let mut by_tag: Vec<Vec<(Arc<str>, CheckStats)>> = self.meta.iter().map(|_| Vec::new()).collect();
         for (name, tag) in self.tags.into_sorted() {
             for (stats, check) in tag.0.into_iter().zip(&mut by_tag) {
@@ -473,7 +481,9 @@ impl Merge for CheckFold {
             }
         }
         for (ours, theirs) in [(&mut self.warnings, later.warnings), (&mut self.skips, later.skips)] {
-            theirs.into_iter().for_each(|(code, count)| *ours.entry(code).or_default() += count);
+            for (code, count) in theirs {
+                *ours.entry(code).or_default() += count;
+            }
         }
         if !later.samples.is_empty() {
             self.samples.extend(later.samples);
@@ -557,9 +567,9 @@ impl Records {
 
 /// Whether cases have several answers, so that intervals must be clustered by case.
 ///
-/// That is seen from the records: a second trial, a `cluster`, a second model. While it isn't, scores
-/// are kept by case; once [`DEFAULT_LIMIT`] records came without it, answers are taken to be
-/// independent, and all parts of the run stop to keep them.
+/// That is seen from the records: a second trial, a `cluster`, a second model. Until then scores are
+/// noted by case; once [`DEFAULT_LIMIT`] records came without it, answers are taken to be
+/// independent, and all parts of the run stop to note them.
 #[derive(Clone, Debug)]
 struct Cases {
     repeat: bool,

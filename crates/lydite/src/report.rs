@@ -3,7 +3,6 @@
 mod exit;
 mod gates;
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

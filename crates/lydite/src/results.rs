@@ -123,6 +123,30 @@ pub struct WideCell<'a> {
 }
 
 impl<'a> WideResult<'a> {
+    /// The narrow lines of one record as one, repeats collapsed; `None` where there are none.
+    pub fn of(lines: &[CheckResult<'a>]) -> Option<Self> {
+        let first = lines.first()?;
+        let repeats = lines.chunk_by(|a, b| a.check == b.check);
+        let cells = repeats.filter_map(collapse_repeats).map(|line| {
+            let cell = WideCell {
+                verdict: line.verdict,
+                score: line.score,
+                natural: line.natural,
+                error: line.error.map(|error| error.code),
+                skipped: line.skipped,
+            };
+            (line.check, cell)
+        });
+        Some(Self {
+            record: first.record.clone(),
+            model: first.model.clone(),
+            trial: first.trial,
+            tags: first.tags.clone(),
+            cluster: first.cluster.clone(),
+            checks: cells.collect(),
+        })
+    }
+
     /// The cells as narrow lines, in the order of the checks' names.
     pub fn narrow(&self) -> impl Iterator<Item = CheckResult<'_>> {
         self.checks.iter().map(|(check, cell)| CheckResult {

@@ -3,7 +3,7 @@
 //! ```text
 //! manifest.json      what was run: suite, evaluators and their versions, data, options
 //! suite.yaml         the suite as read
-//! records.jsonl.zst  a copy of the input (stdin, and files up to 64 MB)
+//! records/N.zst      a copy of the input as read (stdin, and files up to 64 MB), zstd
 //! results.jsonl      the lines, appended block by block
 //! checkpoints.jsonl  after each block: how far the input was read, its hash, and how long results.jsonl is
 //! bad_records.jsonl  the records that could not be read
@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::check::OnMissing;
 use crate::evaluator::Direction;
 use crate::fold::BadRecord;
 use crate::report::Report;
@@ -43,6 +44,8 @@ pub struct Manifest {
     /// RFC 3339, UTC.
     pub started_at: String,
     pub finished_at: Option<String>,
+    /// XXH3-128 of the data, decompressed, where its end was read.
+    pub input_hash: Option<String>,
 }
 
 /// The suite of a run.
@@ -51,8 +54,11 @@ pub struct Manifest {
 pub struct SuiteFacts {
     pub name: Option<String>,
     pub path: Option<String>,
-    /// XXH3-128 of its text.
+    /// XXH3-128 of its text and of the added checks.
     pub hash: String,
+    /// Checks that were given beside it, as YAML.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub added: Vec<String>,
 }
 
 /// A check of a run.
@@ -68,6 +74,9 @@ pub struct CheckFacts {
     pub params: serde_json::Value,
     pub threshold: Option<f64>,
     pub not: bool,
+    /// Where it is not `error`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_missing: Option<OnMissing>,
 }
 
 /// An input file of a run.
@@ -135,11 +144,10 @@ pub struct RunFolder {
 }
 
 impl RunFolder {
-    /// Makes the folder of a new run under `root`.
-    pub fn create(root: &Path, manifest: &Manifest, suite: &str) -> Result<Self> {
-        let path = root.join(&manifest.id);
-        fs::create_dir_all(&path).map_err(io_error("make", &path))?;
-        let folder = Self { path };
+    /// Makes the folder of a new run.
+    pub fn create(path: &Path, manifest: &Manifest, suite: &str) -> Result<Self> {
+        fs::create_dir_all(path).map_err(io_error("make", path))?;
+        let folder = Self { path: path.to_owned() };
         folder.write("suite.yaml", suite.as_bytes())?;
         folder.write_manifest(manifest)?;
         Ok(folder)
@@ -184,10 +192,6 @@ impl RunFolder {
 
     pub fn results_path(&self) -> PathBuf {
         self.path.join("results.jsonl")
-    }
-
-    pub fn records_path(&self) -> PathBuf {
-        self.path.join("records.jsonl.zst")
     }
 
     pub fn manifest(&self) -> Result<Manifest> {
@@ -358,7 +362,7 @@ mod tests {
     fn a_torn_checkpoint_is_passed_over_and_results_are_cut_back_to_the_last_whole_one() {
         let root = tempfile::tempdir().unwrap();
         let manifest = Manifest { id: "r1".into(), ..Manifest::default() };
-        let folder = RunFolder::create(root.path(), &manifest, "").unwrap();
+        let folder = RunFolder::create(&root.path().join("r1"), &manifest, "").unwrap();
         let mut appender = folder.append(&Checkpoint::default()).unwrap();
         appender.block(b"one\n", &[], 10, "aa".into()).unwrap();
         appender.block(b"two\n", &[], 20, "bb".into()).unwrap();
@@ -379,7 +383,7 @@ mod tests {
     fn runs_are_found_by_id_path_and_latest() {
         let root = tempfile::tempdir().unwrap();
         for id in ["20260101-000000-a", "20260102-000000-b"] {
-            RunFolder::create(root.path(), &Manifest { id: id.into(), ..Manifest::default() }, "").unwrap();
+            RunFolder::create(&root.path().join(id), &Manifest { id: id.into(), ..Manifest::default() }, "").unwrap();
         }
         assert_eq!(RunFolder::find(root.path(), "latest").unwrap().id(), "20260102-000000-b");
         assert_eq!(RunFolder::find(root.path(), "20260101-000000-a").unwrap().id(), "20260101-000000-a");

@@ -100,6 +100,8 @@ pub struct RunEnd {
     pub refused: Option<BadRecord>,
     /// Whether the input's end was seen.
     pub complete: bool,
+    /// Records that other shards judge.
+    pub other_shards: u64,
 }
 
 /// Why a run could not go on.
@@ -139,6 +141,7 @@ pub fn run(plan: &Plan<'_>, reader: Box<dyn BlockReader>, sink: &mut dyn Sink) -
         unknown_keys: state.unknown,
         refused: state.refused,
         complete: state.complete,
+        other_shards: state.other_shards,
     })
 }
 
@@ -189,6 +192,7 @@ struct State<'s> {
     position: u64,
     /// Records that passed `where` and the sample.
     counted: u64,
+    other_shards: u64,
     admitted: u64,
     emitted: u64,
     waiting: BTreeMap<u64, BlockOutput>,
@@ -208,6 +212,7 @@ impl<'s> State<'s> {
             ids: IdTable::new(),
             position: 0,
             counted: 0,
+            other_shards: 0,
             admitted: 0,
             emitted: 0,
             waiting: BTreeMap::new(),
@@ -392,12 +397,12 @@ fn admit<'r>(plan: &Plan<'_>, shared: &Shared<'_>, number: u64, rows: &mut [Row<
     if state.ended {
         return false;
     }
-    let State { ids, position, counted, .. } = &mut *state;
+    let State { ids, position, counted, other_shards, .. } = &mut *state;
     for row in rows.iter_mut() {
         *position += 1;
         let Row::Read(read) = row else { continue };
         match settle_id(read, *position, ids, arena) {
-            Ok(()) => read.selected = read.selected && select(plan, counted, &read.head),
+            Ok(()) => read.selected = read.selected && select(plan, counted, other_shards, &read.head),
             Err(error) => *row = Row::Bad(error),
         }
     }
@@ -444,7 +449,7 @@ fn settle_id<'r>(row: &mut ReadRow<'r>, position: u64, ids: &mut IdTable, arena:
     Ok(())
 }
 
-fn select(plan: &Plan<'_>, counted: &mut u64, head: &RecordHead<'_>) -> bool {
+fn select(plan: &Plan<'_>, counted: &mut u64, other_shards: &mut u64, head: &RecordHead<'_>) -> bool {
     let Selection { sample, limit, shard } = plan.selection;
     if sample.is_some_and(|(seed, greatest)| identity::sample_rank(seed, head.id, head.trial) > greatest) {
         return false;
@@ -453,7 +458,9 @@ fn select(plan: &Plan<'_>, counted: &mut u64, head: &RecordHead<'_>) -> bool {
         return false;
     }
     *counted += 1;
-    shard.is_none_or(|(k, n)| identity::case_key(head.id) % u64::from(n) == u64::from(k) - 1)
+    let ours = shard.is_none_or(|(k, n)| identity::case_key(head.id) % u64::from(n) == u64::from(k) - 1);
+    *other_shards += u64::from(!ours);
+    ours
 }
 
 #[expect(clippy::too_many_arguments, reason = "the worker's own pieces")]
@@ -488,9 +495,9 @@ fn judge<'r>(
                 continue;
             }
         };
-        output.fold.record_read();
         output.repeated_ids += u64::from(row.repeated);
-        if !row.selected || replayed {
+        if !row.selected {
+            output.fold.record_read();
             continue;
         }
         let own_checks = match row.slots.raw.get(Field::Evaluators as usize).copied().flatten() {
@@ -506,6 +513,11 @@ fn judge<'r>(
             },
             None => Vec::new(),
         };
+        if replayed {
+            // The stored lines, which are folded already, count it.
+            continue;
+        }
+        output.fold.record_read();
         judge_row(plan, shared, row, &own_checks, arena, bench, explain_all, &mut judged, &mut output);
     }
     output

@@ -13,7 +13,7 @@ use bumpalo::Bump;
 use serde::de::{DeserializeSeed, Deserializer as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-pub use mapping::{Mapping, MappingError, Survey};
+pub use mapping::{Mapping, MappingError, SURVEY_RECORDS, Survey};
 
 use crate::path::FieldPath;
 use crate::record::{Field, FieldSet, Raw, Slots};

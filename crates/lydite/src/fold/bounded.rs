@@ -55,12 +55,11 @@ impl<V: Merge> Bounded<V> {
 
     pub(super) fn merge(&mut self, later: Self) {
         for (name, value) in later.entries {
-            match self.places.get(&name).and_then(|&place| self.entries.get_mut(place)) {
-                Some((_, ours)) => ours.merge(value),
-                None => {
-                    self.places.insert(Arc::clone(&name), self.entries.len());
-                    self.entries.push((name, value));
-                }
+            if let Some((_, ours)) = self.places.get(&name).and_then(|&place| self.entries.get_mut(place)) {
+                ours.merge(value);
+            } else {
+                self.places.insert(Arc::clone(&name), self.entries.len());
+                self.entries.push((name, value));
             }
         }
         if let Some(theirs) = later.other {

@@ -27,6 +27,19 @@ pub enum Format {
     Tsv,
 }
 
+impl Format {
+    /// By its name in suites and on the command line.
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "jsonl" => Some(Self::Jsonl),
+            "json" => Some(Self::Json),
+            "csv" => Some(Self::Csv),
+            "tsv" => Some(Self::Tsv),
+            _ => None,
+        }
+    }
+}
+
 /// The format of an input with this name and this beginning, if it can be told.
 ///
 /// A name's ending decides, with one exception: a `.json` file that clearly has an object a line

@@ -22,6 +22,9 @@
 //! reader.finish()?;
 //! # Ok::<(), lydite::format::InputError>(())
 //! ```
+//!
+//! Writing goes through a [`Renderer`]: the records of a block are rendered side by side with those
+//! of other blocks, and the pieces are put together in order.
 
 mod block;
 mod buffer;
@@ -32,9 +35,23 @@ mod detect;
 mod error;
 mod json;
 mod jsonl;
+mod junit;
+mod langsmith;
+mod markdown;
+mod output;
+mod render;
+mod report_json;
+mod results_csv;
+mod results_jsonl;
+mod shown;
 mod stream;
 #[cfg(test)]
 mod testing;
+mod text;
+mod wide_jsonl;
+#[cfg(test)]
+mod written;
+mod xml;
 
 use std::fmt;
 use std::fs::{self, File};
@@ -47,6 +64,16 @@ pub use compress::Compression;
 pub use csv::{CsvOptions, Quote};
 pub use detect::Format;
 pub use error::{InputError, JsonProblem, ReadError};
+pub use junit::Junit;
+pub use langsmith::LangSmith;
+pub use markdown::Markdown;
+pub use output::{OutputContext, OutputFormat};
+pub use render::Renderer;
+pub use report_json::ReportJson;
+pub use results_csv::{ResultsCsv, WideCsv};
+pub use results_jsonl::ResultsJsonl;
+pub use text::Text;
+pub use wide_jsonl::WideJsonl;
 
 use copy::InputCopy;
 use csv::Csv;

@@ -28,7 +28,7 @@ pub fn python_dump(json: &Json<'_>, out: &mut String) {
 trait Style {
     /// The order of an object's keys, if not that of the source.
     const ORDER: Option<fn(&str, &str) -> Ordering>;
-    /// Writes the character inside a string; false: as it is.
+    /// Writes the escape of a character; false where it stands as it is.
     fn escape(c: char, out: &mut String) -> bool;
     fn number(text: &str, out: &mut String);
 }
@@ -127,10 +127,15 @@ fn write_object<S: Style>(members: &[Member<'_>], out: &mut String) {
 }
 
 fn write_string<S: Style>(text: &str, out: &mut String) {
+    let plain = |byte: u8| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\';
     out.push('"');
-    for c in text.chars() {
-        if !S::escape(c, out) {
-            out.push(c);
+    if text.bytes().all(plain) {
+        out.push_str(text);
+    } else {
+        for c in text.chars() {
+            if !S::escape(c, out) {
+                out.push(c);
+            }
         }
     }
     out.push('"');

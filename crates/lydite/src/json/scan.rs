@@ -184,6 +184,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// From the opening quote: borrowed where nothing is escaped.
+    #[inline]
     fn string(&mut self) -> Result<Cow<'a, str>, Fault> {
         self.at += 1;
         let from = self.at;
@@ -292,11 +293,11 @@ impl<'a> Scanner<'a> {
 
     fn array(&mut self, depth: usize) -> Result<Json<'a>, Fault> {
         self.open(depth)?;
-        let mut items = Vec::new();
         if self.peek() == Some(b']') {
             self.at += 1;
-            return Ok(Json::Array(items));
+            return Ok(Json::Array(Vec::new()));
         }
+        let mut items = Vec::with_capacity(4);
         loop {
             items.push(self.value(depth + 1)?);
             self.space();
@@ -313,11 +314,11 @@ impl<'a> Scanner<'a> {
 
     fn object(&mut self, depth: usize) -> Result<Json<'a>, Fault> {
         self.open(depth)?;
-        let mut members = Vec::new();
         if self.peek() == Some(b'}') {
             self.at += 1;
-            return Ok(Json::Object(members));
+            return Ok(Json::Object(Vec::new()));
         }
+        let mut members = Vec::with_capacity(4);
         let mut keys = Keys::default();
         loop {
             let from = self.at;

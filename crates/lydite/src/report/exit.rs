@@ -1,5 +1,7 @@
 //! The exit code of a run: the first of the contract's list that fits.
 
+use std::fmt::Write as _;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -100,7 +102,7 @@ fn named(report: &Report, status: GateStatus) -> String {
         report.gates.iter().filter(|gate| gate.status == status).map(|gate| gate.gate.as_str()).collect();
     let mut text = gates.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
     if gates.len() > SHOWN {
-        text.push_str(&format!(" and {} more", gates.len() - SHOWN));
+        let _ = write!(text, " and {} more", gates.len() - SHOWN);
     }
     text
 }

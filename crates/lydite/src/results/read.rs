@@ -18,6 +18,7 @@ pub struct Lines<R> {
 }
 
 /// A line of `results.jsonl`.
+#[expect(clippy::large_enum_variant, reason = "one is alive at a time, and a box would cost an allocation a line")]
 #[derive(Clone, Debug, PartialEq)]
 pub enum StoredLine<'a> {
     /// One answer judged by one check.

@@ -189,7 +189,7 @@ fn push_integer(out: &mut Vec<u8>, integer: u32) {
 
 /// A JSON string. Text without anything to escape, nearly all, is copied.
 fn push_str(out: &mut Vec<u8>, text: &str) {
-    let special = text.bytes().fold(false, |any, byte| any | (byte < 0x20) | (byte == b'"') | (byte == b'\\'));
+    let special = text.bytes().filter(|&byte| byte < 0x20 || byte == b'"' || byte == b'\\').count() > 0;
     if special {
         push_serialised(out, b"", text);
         return;

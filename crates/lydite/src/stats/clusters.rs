@@ -159,6 +159,14 @@ impl Clusters {
         })
     }
 
+    /// Keeps answers by case from here on, as the first repeat does.
+    pub fn expect_repeats(&mut self) {
+        if !self.dropped {
+            self.tables();
+        }
+    }
+
+    /// Drops everything, as the limit does.
     #[cold]
     pub fn drop_all(&mut self) {
         self.notes = Vec::new();

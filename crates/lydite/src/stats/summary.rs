@@ -90,7 +90,13 @@ impl CheckStats {
         self.clusters.push(case, score, verdict.and_then(decided));
     }
 
-    /// Takes the answers as independent from here on and drops what is kept by case, as the limit does.
+    /// Has the intervals clustered by case although no answer was said to be a repeat: for callers that
+    /// find out for all checks of a run at once.
+    pub fn expect_repeats(&mut self) {
+        self.clusters.expect_repeats();
+    }
+
+    /// Takes the answers as independent and drops what is kept by case, as the limit does.
     pub fn assume_independent(&mut self) {
         self.clusters.drop_all();
     }

@@ -1,5 +1,7 @@
 //! From texts to a suite: reads every source, names the checks, compiles them, reads the gates.
 
+use std::collections::{HashMap, HashSet};
+
 use super::dataset::{self, DatasetSpec};
 use super::error::{Desk, Source, SuiteError, SuiteErrors, key_text};
 use super::forms::{self, Draft};
@@ -23,7 +25,12 @@ pub struct SuiteBuilder<'r> {
 
 impl<'r> SuiteBuilder<'r> {
     pub fn new(registry: &'r Registry) -> Self {
-        Self { registry, file: None, checks: Vec::new(), filter: None }
+        Self {
+            registry,
+            file: None,
+            checks: Vec::new(),
+            filter: None,
+        }
     }
 
     /// A suite file's text and path.
@@ -58,7 +65,11 @@ impl<'r> SuiteBuilder<'r> {
         }
         let many = self.checks.len() > 1;
         for (index, check) in self.checks.into_iter().enumerate() {
-            let name = if many { format!("--check (number {})", index + 1) } else { "--check".to_owned() };
+            let name = if many {
+                format!("--check (number {})", index + 1)
+            } else {
+                "--check".to_owned()
+            };
             draft.read_check_text(Source::new(name, check.text));
         }
         if let Some(filter) = self.filter {
@@ -89,6 +100,8 @@ struct SuiteDraft<'r> {
     gates: Vec<(String, Span)>,
     /// Where a missing list of checks is reported.
     root: Span,
+    /// Some check could not be read, and may have the name that a gate asks for.
+    unread: bool,
     filter: Option<(String, usize)>,
 }
 
@@ -104,14 +117,15 @@ impl<'r> SuiteDraft<'r> {
             inputs: Vec::new(),
             gates: Vec::new(),
             root: Span::default(),
+            unread: false,
             filter: None,
         }
     }
 
     fn read_file(&mut self, source: Source) {
-        let mut desk = Desk::new(source.clone());
+        let mut desk = Desk::new(source);
         self.has_file = true;
-        match Node::parse(&source.text) {
+        match Node::parse(&desk.source.text) {
             Ok(root) => self.read_root(&mut desk, &root),
             Err(error) => desk.error(error.span, error.message, ""),
         }
@@ -121,11 +135,24 @@ impl<'r> SuiteDraft<'r> {
     fn read_root(&mut self, desk: &mut Desk, root: &Node) {
         let entries = match &root.value {
             NodeValue::Mapping(entries) => entries,
-            NodeValue::Null(_) => return desk.error(Span::default(), "the suite is empty", EXAMPLE),
-            NodeValue::Sequence(_) => return desk.error(root.span, "a suite is a mapping, not a list", "put the list under `checks:`"),
-            NodeValue::Scalar(_) => return desk.error(root.span, "a suite is a mapping, not a text", EXAMPLE),
+            NodeValue::Null(_) => {
+                return desk.error(Span::default(), "the suite is empty", EXAMPLE);
+            }
+            NodeValue::Sequence(_) => {
+                return desk.error(
+                    root.span,
+                    "a suite is a mapping, not a list",
+                    "put the list under `checks:`",
+                );
+            }
+            NodeValue::Scalar(_) => {
+                return desk.error(root.span, "a suite is a mapping, not a text", EXAMPLE);
+            }
         };
-        self.root = Span { end_byte: root.span.start_byte, ..root.span };
+        self.root = Span {
+            end_byte: root.span.start_byte,
+            ..root.span
+        };
         let mut lists: Vec<&Node> = Vec::new();
         let mut key_inputs = Vec::new();
         for (key, value) in entries {
@@ -142,19 +169,35 @@ impl<'r> SuiteDraft<'r> {
                     let read = inputs::read(desk, name, value);
                     inputs::fill_up(&mut self.inputs, read);
                 }
-                name @ "input_key" => key_inputs.extend(inputs::read_key(desk, name, Field::Query, value)),
-                name @ "prediction_key" => key_inputs.extend(inputs::read_key(desk, name, Field::Output, value)),
-                name @ "reference_key" => key_inputs.extend(inputs::read_key(desk, name, Field::Reference, value)),
-                "models" => desk.note(key.span, "`models` is not used: no evaluator of this version asks a model"),
+                name @ "input_key" => {
+                    key_inputs.extend(inputs::read_key(desk, name, Field::Query, value))
+                }
+                name @ "prediction_key" => {
+                    key_inputs.extend(inputs::read_key(desk, name, Field::Output, value))
+                }
+                name @ "reference_key" => {
+                    key_inputs.extend(inputs::read_key(desk, name, Field::Reference, value))
+                }
+                "models" => desk.note(
+                    key.span,
+                    "`models` is not used: no evaluator of this version asks a model",
+                ),
                 name => unknown_root_key(desk, key, name),
             }
         }
         inputs::fill_up(&mut self.inputs, key_inputs);
         if let [_, second, ..] = lists.as_slice() {
-            desk.error(second.span, "`checks` and `evaluators` are two names for one list", "join them under `checks:`");
+            desk.error(
+                second.span,
+                "`checks` and `evaluators` are two names for one list",
+                "join them under `checks:`",
+            );
         }
         if root.get("version").is_none() && root.get("checks").is_some() {
-            desk.note(self.root, "the suite names no `version` and is read as version 1");
+            desk.note(
+                self.root,
+                "the suite names no `version` and is read as version 1",
+            );
         }
     }
 
@@ -162,10 +205,17 @@ impl<'r> SuiteDraft<'r> {
         if node.is_null() {
             return;
         }
-        let Some(items) = desk.list(what, node, "put `- ` before each check") else { return };
+        let Some(items) = desk.list(what, node, "put `- ` before each check") else {
+            self.unread = true;
+            return;
+        };
         for item in items {
-            if let Some(draft) = forms::read(desk, self.registry, item) {
-                self.checks.push(Placed { draft, desk: self.desks.len() });
+            match forms::read(desk, self.registry, item) {
+                Some(draft) => self.checks.push(Placed {
+                    draft,
+                    desk: self.desks.len(),
+                }),
+                None => self.unread = true,
             }
         }
     }
@@ -175,23 +225,37 @@ impl<'r> SuiteDraft<'r> {
         if node.is_null() {
             return;
         }
-        let Some(items) = desk.list("gates", node, HELP) else { return };
+        let Some(items) = desk.list("gates", node, HELP) else {
+            return;
+        };
         for item in items {
             match item.as_str() {
                 Some(text) => self.gates.push((text.to_owned(), item.span)),
-                None => desk.error(item.span, format!("a gate must be text, found a {}", item.kind_name()), HELP),
+                None => desk.error(
+                    item.span,
+                    format!("a gate must be text, found a {}", item.kind_name()),
+                    HELP,
+                ),
             }
         }
     }
 
     fn read_check_text(&mut self, source: Source) {
-        let mut desk = Desk::new(source.clone());
-        match Node::parse(&source.text) {
+        let mut desk = Desk::new(source);
+        match Node::parse(&desk.source.text) {
             Ok(node) => {
                 let draft = forms::read(&mut desk, self.registry, &node);
-                self.checks.extend(draft.map(|draft| Placed { draft, desk: self.desks.len() }));
+                self.unread |= draft.is_none();
+                self.checks.extend(draft.map(|draft| Placed {
+                    draft,
+                    desk: self.desks.len(),
+                }));
             }
-            Err(error) => desk.error(error.span, error.message, "write an id, or `ID: {parameter: value}`"),
+            Err(error) => desk.error(
+                error.span,
+                error.message,
+                "write an id, or `ID: {parameter: value}`",
+            ),
         }
         self.desks.push(desk);
     }
@@ -207,19 +271,36 @@ impl<'r> SuiteDraft<'r> {
         let condition = self.compile_condition(&mut wanted);
         let checks = self.compile_checks(&mut wanted);
         let (gates, mut unsettled) = self.compile_gates(checks.as_deref());
-        let errors: Vec<SuiteError> = self.desks.iter_mut().flat_map(in_order).collect();
-        let (Some(checks), true) = (checks, errors.is_empty()) else {
-            return Err(SuiteErrors(errors));
+        let wrong = self.desks.iter().any(|desk| !desk.errors.is_empty());
+        let Some(checks) = checks.filter(|_| !wrong) else {
+            if let Some(desk) = self.desks.first_mut() {
+                desk.errors.append(&mut unsettled);
+            }
+            return Err(SuiteErrors(
+                self.desks
+                    .into_iter()
+                    .flat_map(|desk| in_order(desk.errors))
+                    .collect(),
+            ));
         };
         if checks.is_empty() {
             unsettled.insert(0, self.no_check());
         }
         Ok(Suite {
             version: super::SUITE_VERSION,
-            places: self.checks.iter().filter_map(|placed| self.place(placed)).collect(),
+            places: self
+                .checks
+                .iter()
+                .filter_map(|placed| self.place(placed))
+                .collect(),
             source: self.source(),
             added: self.added().map(|desk| desk.source.clone()).collect(),
-            notes: self.desks.iter().flat_map(|desk| &desk.notes).map(note_line).collect(),
+            notes: self
+                .desks
+                .iter()
+                .flat_map(|desk| in_order(desk.notes.clone()))
+                .map(|note| note_line(&note))
+                .collect(),
             name: self.name,
             dataset: self.dataset,
             checks,
@@ -232,39 +313,56 @@ impl<'r> SuiteDraft<'r> {
 
     fn place(&self, placed: &Placed) -> Option<Place> {
         let desk = self.desks.get(placed.desk)?;
-        Some(Place { source: desk.source.clone(), span: placed.draft.places.check })
+        Some(Place {
+            source: desk.source.clone(),
+            span: placed.draft.places.check,
+        })
     }
 
     /// The checks given as text.
     fn added(&self) -> impl Iterator<Item = &Desk> {
-        self.desks.iter().skip(usize::from(self.has_file)).filter(|desk| &*desk.source.name != WHERE)
+        self.desks
+            .iter()
+            .skip(usize::from(self.has_file))
+            .filter(|desk| &*desk.source.name != WHERE)
     }
 
     /// Gives every check its name: first the given ones, which may not clash, then the others,
     /// which make room.
     fn name_checks(&mut self) {
-        let mut taken: Vec<(String, usize, Span)> = Vec::new();
+        let mut names = Names::default();
+        let mut given: HashMap<String, (usize, Span)> = HashMap::new();
         for placed in &self.checks {
-            let Some((name, span)) = &placed.draft.name else { continue };
-            let Some((_, desk, first)) = taken.iter().find(|(known, _, _)| known == name) else {
-                taken.push((name.clone(), placed.desk, *span));
+            let Some((name, span)) = &placed.draft.name else {
+                continue;
+            };
+            let Some((desk, first)) = given.get(name) else {
+                names.take(name);
+                given.insert(name.clone(), (placed.desk, *span));
                 continue;
             };
             let place = match self.desks.get(*desk) {
-                Some(other) if *desk != placed.desk => format!("{}:{}", other.source.name, first.line),
+                Some(other) if *desk != placed.desk => {
+                    format!("{}:{}", other.source.name, first.line)
+                }
                 _ => format!("line {}", first.line),
             };
             if let Some(desk) = self.desks.get_mut(placed.desk) {
-                desk.error(*span, format!("the name `{name}` is taken by the check at {place}"), "give one of the two another name");
+                desk.error(
+                    *span,
+                    format!("the name `{name}` is taken by the check at {place}"),
+                    "give one of the two another name",
+                );
             }
         }
         for placed in &mut self.checks {
             if placed.draft.name.is_some() {
                 continue;
             }
-            let name = free_name(&placed.draft.called, |name| taken.iter().any(|(known, _, _)| known == name));
-            taken.push((name.clone(), placed.desk, placed.draft.places.evaluator));
-            placed.draft.name = Some((name, placed.draft.places.evaluator));
+            placed.draft.name = Some((
+                names.free(&placed.draft.called),
+                placed.draft.places.evaluator,
+            ));
         }
     }
 
@@ -273,10 +371,20 @@ impl<'r> SuiteDraft<'r> {
         let mut checks = Vec::with_capacity(self.checks.len());
         let mut complete = true;
         for placed in &mut self.checks {
-            let Some(desk) = self.desks.get_mut(placed.desk) else { continue };
+            let Some(desk) = self.desks.get_mut(placed.desk) else {
+                continue;
+            };
             let draft = &mut placed.draft;
             note_idle_inputs(desk, draft);
-            let defaults = self.inputs.iter().filter(|input| draft.entry.info.reads.contains(input.field)).cloned();
+            if draft.incomplete {
+                complete = false;
+                continue;
+            }
+            let defaults = self
+                .inputs
+                .iter()
+                .filter(|input| draft.entry.info.reads.contains(input.field))
+                .cloned();
             inputs::fill_up(&mut draft.inputs, defaults);
             match Check::compile(&draft.entry, spec(draft, true), wanted) {
                 Ok(check) => {
@@ -296,24 +404,33 @@ impl<'r> SuiteDraft<'r> {
 
     /// The suite's own `where` and the given one, joined.
     fn compile_condition(&mut self, wanted: &mut Wanted) -> Option<Condition> {
-        let own = self.dataset.as_ref().and_then(|dataset| Some((dataset.filter.clone()?, dataset.filter_span)));
+        let own = self
+            .dataset
+            .as_ref()
+            .and_then(|dataset| Some((dataset.filter.clone()?, dataset.filter_span)));
         let mut parts: Vec<String> = Vec::new();
-        let own = own.map(|(text, span)| (text, 0, span));
-        let given = self.filter.take().map(|(text, desk)| (text, desk, Span::default()));
-        for (text, desk, span) in own.into_iter().chain(given) {
-            match Condition::new(&text, &mut Wanted::default()) {
-                Ok(_) => parts.push(text),
-                Err(message) => {
-                    if let Some(desk) = self.desks.get_mut(desk) {
-                        desk.error(span, format!("`where`: {message}"), "");
-                    }
-                }
+        let own = own.map(|(text, span)| (text, 0, span, "`where`: "));
+        let given = self
+            .filter
+            .take()
+            .map(|(text, desk)| (text, desk, Span::default(), ""));
+        for (text, desk, span, what) in own.into_iter().chain(given) {
+            match (
+                Condition::new(&text, &mut Wanted::default()),
+                self.desks.get_mut(desk),
+            ) {
+                (Err(message), Some(desk)) => desk.error(span, format!("{what}{message}"), ""),
+                _ => parts.push(text),
             }
         }
         let whole = match parts.as_slice() {
             [one] => one.clone(),
             [] => return None,
-            many => many.iter().map(|part| format!("({part})")).collect::<Vec<_>>().join(" and "),
+            many => many
+                .iter()
+                .map(|part| format!("({part})"))
+                .collect::<Vec<_>>()
+                .join(" and "),
         };
         Condition::new(&whole, wanted).ok()
     }
@@ -323,18 +440,27 @@ impl<'r> SuiteDraft<'r> {
     fn compile_gates(&mut self, checks: Option<&[Check]>) -> (Vec<Gate>, Vec<SuiteError>) {
         let known: Vec<Known<'_>> = match checks {
             Some(checks) => checks.iter().map(Known::from).collect(),
-            None => self.checks.iter().filter_map(|placed| known(&placed.draft)).collect(),
+            None => self
+                .checks
+                .iter()
+                .filter_map(|placed| known(&placed.draft))
+                .collect(),
         };
         let (mut gates, mut unsettled) = (Vec::new(), Vec::new());
-        let Some(desk) = self.desks.first_mut() else { return (gates, unsettled) };
-        // A check that could not be read may have the name that a gate asks for.
-        let names_are_known = desk.errors.is_empty();
+        let Some(desk) = self.desks.first_mut() else {
+            return (gates, unsettled);
+        };
         for (text, span) in &self.gates {
             match Gate::parse(text, *span, &known) {
                 Ok((gate, late)) => {
                     gates.push(gate);
-                    let late = late.filter(|_| names_are_known);
-                    unsettled.extend(late.map(|error| SuiteError { source: desk.source.clone(), span: *span, message: error.message, help: error.help }));
+                    let late = late.filter(|_| !self.unread);
+                    unsettled.extend(late.map(|error| SuiteError {
+                        source: desk.source.clone(),
+                        span: *span,
+                        message: error.message,
+                        help: error.help,
+                    }));
                 }
                 Err(error) => desk.error(*span, error.message, error.help.unwrap_or_default()),
             }
@@ -343,7 +469,10 @@ impl<'r> SuiteDraft<'r> {
     }
 
     fn no_check(&self) -> SuiteError {
-        let source = self.desks.first().map_or_else(|| Source::new("lydite", ""), |desk| desk.source.clone());
+        let source = self
+            .desks
+            .first()
+            .map_or_else(|| Source::new("lydite", ""), |desk| desk.source.clone());
         SuiteError {
             source,
             span: self.root,
@@ -369,24 +498,53 @@ impl<'r> SuiteDraft<'r> {
 
 const EXAMPLE: &str = "the least is\n  version: 1\n  checks:\n    - exact_match";
 
-/// The name itself, or the first of `name_2`, `name_3`, … that is free.
-pub(super) fn free_name(name: &str, taken: impl Fn(&str) -> bool) -> String {
-    if !taken(name) {
-        return name.to_owned();
+/// The names of checks that are taken.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    taken: HashSet<String>,
+    /// The last number that was tried for a name.
+    numbers: HashMap<String, u64>,
+}
+
+impl Names {
+    /// Takes a given name; false where it is taken already.
+    pub(super) fn take(&mut self, name: &str) -> bool {
+        self.taken.insert(name.to_owned())
     }
-    (2_u32..).map(|number| format!("{name}_{number}")).find(|name| !taken(name)).unwrap_or_default()
+
+    /// Takes the name itself, or the first of `name_2`, `name_3`, … that is free.
+    pub(super) fn free(&mut self, name: &str) -> String {
+        if self.take(name) {
+            return name.to_owned();
+        }
+        let number = self.numbers.entry(name.to_owned()).or_insert(1);
+        loop {
+            *number += 1;
+            let numbered = format!("{name}_{number}");
+            if self.taken.insert(numbered.clone()) {
+                return numbered;
+            }
+        }
+    }
 }
 
 /// What a draft says, for compiling it. `references` allows parameters that records fill.
 pub(super) fn spec(draft: &Draft, references: bool) -> CheckSpec {
     CheckSpec {
-        name: draft.name.as_ref().map_or_else(|| draft.called.clone(), |(name, _)| name.clone()),
+        name: draft
+            .name
+            .as_ref()
+            .map_or_else(|| draft.called.clone(), |(name, _)| name.clone()),
         params: draft.params.clone(),
         threshold: draft.threshold,
         negate: draft.negate,
         on_missing: draft.on_missing,
         when: draft.when.clone(),
-        inputs: draft.inputs.iter().map(|input| (input.field, input.path.clone())).collect(),
+        inputs: draft
+            .inputs
+            .iter()
+            .map(|input| (input.field, input.path.clone()))
+            .collect(),
         references,
     }
 }
@@ -397,7 +555,9 @@ pub(super) fn report(desk: &mut Desk, draft: &Draft, errors: CheckErrors) {
         let span = draft.span_of(&error.place, error.span);
         let message = match &error.place {
             CheckPlace::Params(pointer) => match pointer.strip_prefix('/') {
-                Some(param) if !error.message.contains(&format!("`{param}`")) => format!("`{param}`: {}", error.message),
+                Some(param) if !error.message.contains(&format!("`{param}`")) => {
+                    format!("`{param}`: {}", error.message)
+                }
                 _ => format!("{}: {}", draft.called, error.message),
             },
             CheckPlace::When => format!("`when`: {}", error.message),
@@ -412,13 +572,20 @@ pub(super) fn report(desk: &mut Desk, draft: &Draft, errors: CheckErrors) {
 fn known(draft: &Draft) -> Option<Known<'_>> {
     let (name, _) = draft.name.as_ref()?;
     let info = draft.entry.info;
-    Some(Known { name, info, grades: draft.threshold.is_some() || info.natural_verdict })
+    Some(Known {
+        name,
+        info,
+        grades: draft.threshold.is_some() || info.natural_verdict,
+    })
 }
 
 fn note_idle_inputs(desk: &mut Desk, draft: &Draft) {
     for input in &draft.inputs {
         if !draft.entry.info.reads.contains(input.field) {
-            desk.note(input.span, format!("`{}` is not read by {}", input.field, draft.called));
+            desk.note(
+                input.span,
+                format!("`{}` is not read by {}", input.field, draft.called),
+            );
         }
     }
 }
@@ -427,25 +594,39 @@ fn read_version(desk: &mut Desk, node: &Node) {
     if node.as_str() == Some("1") {
         return;
     }
-    let found = node.as_str().map_or_else(|| format!("a {}", node.kind_name()), |text| format!("`{text}`"));
-    desk.error(node.span, format!("this version of lydite reads suites of version 1, not {found}"), "write `version: 1`");
+    let found = node.as_str().map_or_else(
+        || format!("a {}", node.kind_name()),
+        |text| format!("`{text}`"),
+    );
+    desk.error(
+        node.span,
+        format!("this version of lydite reads suites of version 1, not {found}"),
+        "write `version: 1`",
+    );
 }
 
 fn unknown_root_key(desk: &mut Desk, key: &Node, name: &str) {
     if let Some((_, message, help)) = keys::NOT_YET.iter().find(|(known, _, _)| *known == name) {
         return desk.error(key.span, *message, *help);
     }
-    desk.unknown_key(key, &keys::names(keys::SUITE), keys::meant(keys::SUITE, name));
+    desk.unknown_key(
+        key,
+        &keys::names(keys::SUITE),
+        keys::meant(keys::SUITE, name),
+    );
 }
 
-/// A desk's errors in the order of its text.
-fn in_order(desk: &mut Desk) -> Vec<SuiteError> {
-    let mut errors = std::mem::take(&mut desk.errors);
+/// Errors or notes of one source in the order of its text.
+fn in_order(mut errors: Vec<SuiteError>) -> Vec<SuiteError> {
     errors.sort_by_key(|error| error.span.start_byte);
     errors
 }
 
 fn note_line(note: &SuiteError) -> String {
-    let place = if note.span.is_known() { format!(":{}:{}", note.span.line, note.span.column) } else { String::new() };
+    let place = if note.span.is_known() {
+        format!(":{}:{}", note.span.line, note.span.column)
+    } else {
+        String::new()
+    };
     format!("{}{place}: {}", note.source.name, note.message)
 }

@@ -17,7 +17,10 @@ pub struct Source {
 
 impl Source {
     pub fn new(name: impl Into<Arc<str>>, text: impl Into<Arc<str>>) -> Self {
-        Self { name: name.into(), text: text.into() }
+        Self {
+            name: name.into(),
+            text: text.into(),
+        }
     }
 }
 
@@ -44,7 +47,13 @@ impl SuiteError {
 /// As a terminal shows it: file, line, column, message, the line itself, and what to do.
 impl fmt::Display for SuiteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = render(&self.source.name, &self.source.text, self.span, &self.message, self.help.as_deref());
+        let text = render(
+            &self.source.name,
+            &self.source.text,
+            self.span,
+            &self.message,
+            self.help.as_deref(),
+        );
         f.write_str(text.trim_end_matches('\n'))
     }
 }
@@ -77,16 +86,35 @@ pub(super) struct Desk {
 
 impl Desk {
     pub(super) fn new(source: Source) -> Self {
-        Self { source, errors: Vec::new(), notes: Vec::new() }
+        Self {
+            source,
+            errors: Vec::new(),
+            notes: Vec::new(),
+        }
     }
 
-    pub(super) fn error(&mut self, span: Span, message: impl Into<String>, help: impl Into<String>) {
+    pub(super) fn error(
+        &mut self,
+        span: Span,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
         let help = Some(help.into()).filter(|help| !help.is_empty());
-        self.errors.push(SuiteError { source: self.source.clone(), span, message: message.into(), help });
+        self.errors.push(SuiteError {
+            source: self.source.clone(),
+            span,
+            message: message.into(),
+            help,
+        });
     }
 
     pub(super) fn note(&mut self, span: Span, message: impl Into<String>) {
-        self.notes.push(SuiteError { source: self.source.clone(), span, message: message.into(), help: None });
+        self.notes.push(SuiteError {
+            source: self.source.clone(),
+            span,
+            message: message.into(),
+            help: None,
+        });
     }
 
     /// A key that the mapping does not know.
@@ -97,55 +125,94 @@ impl Desk {
             Some(nearest) => format!("unknown key `{name}` (did you mean `{nearest}`?)"),
             None => format!("unknown key `{name}`"),
         };
-        self.error(key.span, message, format!("allowed: {}", allowed.join(", ")));
+        self.error(
+            key.span,
+            message,
+            format!("allowed: {}", allowed.join(", ")),
+        );
     }
 
     /// The entries of a mapping.
-    pub(super) fn mapping<'n>(&mut self, what: &str, node: &'n Node, help: &str) -> Option<&'n [(Node, Node)]> {
-        match &node.value {
-            NodeValue::Mapping(entries) => Some(entries),
-            _ => {
-                self.error(node.span, format!("`{what}` must be a mapping, found {}", found(node)), help);
-                None
-            }
+    pub(super) fn mapping<'n>(
+        &mut self,
+        what: &str,
+        node: &'n Node,
+        help: &str,
+    ) -> Option<&'n [(Node, Node)]> {
+        if let NodeValue::Mapping(entries) = &node.value {
+            return Some(entries);
         }
+        self.error(
+            node.span,
+            format!("`{what}` must be a mapping, found {}", found(node)),
+            help,
+        );
+        None
     }
 
     /// The items of a list.
-    pub(super) fn list<'n>(&mut self, what: &str, node: &'n Node, help: &str) -> Option<&'n [Node]> {
-        match &node.value {
-            NodeValue::Sequence(items) => Some(items),
-            _ => {
-                self.error(node.span, format!("`{what}` must be a list, found {}", found(node)), help);
-                None
-            }
+    pub(super) fn list<'n>(
+        &mut self,
+        what: &str,
+        node: &'n Node,
+        help: &str,
+    ) -> Option<&'n [Node]> {
+        if let NodeValue::Sequence(items) = &node.value {
+            return Some(items);
         }
+        self.error(
+            node.span,
+            format!("`{what}` must be a list, found {}", found(node)),
+            help,
+        );
+        None
     }
 
     /// A text that is not blank.
     pub(super) fn text<'n>(&mut self, what: &str, node: &'n Node) -> Option<&'n str> {
         match node.as_str() {
             Some(text) if text.trim().is_empty() => {
-                self.error(node.span, format!("`{what}` is empty"), "give it a value, or leave the key out");
+                self.error(
+                    node.span,
+                    format!("`{what}` is empty"),
+                    "give it a value, or leave the key out",
+                );
                 None
             }
             Some(text) => Some(text),
             None if node.is_null() => {
-                self.error(node.span, format!("`{what}` has no value"), "give it one (quote `null` if you mean the text), or leave the key out");
+                self.error(
+                    node.span,
+                    format!("`{what}` has no value"),
+                    "give it one (quote `null` if you mean the text), or leave the key out",
+                );
                 None
             }
             None => {
-                self.error(node.span, format!("`{what}` must be text, found {}", found(node)), "");
+                self.error(
+                    node.span,
+                    format!("`{what}` must be text, found {}", found(node)),
+                    "",
+                );
                 None
             }
         }
     }
 
     /// A number or a boolean.
-    pub(super) fn scalar<T: DeserializeOwned>(&mut self, what: &str, expected: &str, node: &Node) -> Option<T> {
+    pub(super) fn scalar<T: DeserializeOwned>(
+        &mut self,
+        what: &str,
+        expected: &str,
+        node: &Node,
+    ) -> Option<T> {
         let value = node.deserialize_into().ok();
         if value.is_none() {
-            self.error(node.span, format!("`{what}` must be {expected}, found {}", found(node)), "");
+            self.error(
+                node.span,
+                format!("`{what}` must be {expected}, found {}", found(node)),
+                "",
+            );
         }
         value
     }
@@ -162,7 +229,11 @@ pub(super) fn found(node: &Node) -> String {
     match node.as_str() {
         Some(text) if text.chars().count() <= LONGEST && !text.contains(char::is_control) => {
             let kind = node.kind_name();
-            if kind == "boolean" { format!("`{text}`") } else { format!("the {kind} `{text}`") }
+            if kind == "boolean" {
+                format!("`{text}`")
+            } else {
+                format!("the {kind} `{text}`")
+            }
         }
         Some(_) => "a longer text".to_owned(),
         None if node.is_null() => "nothing".to_owned(),

@@ -24,6 +24,8 @@ pub(super) struct Draft {
     pub(super) when: Option<String>,
     pub(super) inputs: Vec<Input>,
     pub(super) places: Places,
+    /// Its parameters could not be read, so that compiling it would only find errors that follow.
+    pub(super) incomplete: bool,
 }
 
 /// Where the parts of a check stand.
@@ -51,7 +53,12 @@ impl Draft {
             on_missing: OnMissing::default(),
             when: None,
             inputs: Vec::new(),
-            places: Places { check, evaluator, ..Places::default() },
+            places: Places {
+                check,
+                evaluator,
+                ..Places::default()
+            },
+            incomplete: false,
         }
     }
 
@@ -60,15 +67,26 @@ impl Draft {
         let span = match place {
             _ if own.is_known() => own,
             CheckPlace::Params(pointer) => {
-                let node = self.params.as_ref().and_then(|params| params.pointer(pointer));
+                let node = self
+                    .params
+                    .as_ref()
+                    .and_then(|params| params.pointer(pointer));
                 node.map_or(self.places.params, |node| node.span)
             }
-            CheckPlace::Input(field) => self.inputs.iter().find(|input| input.field == *field).map_or(self.places.check, |input| input.span),
+            CheckPlace::Input(field) => self
+                .inputs
+                .iter()
+                .find(|input| input.field == *field)
+                .map_or(self.places.check, |input| input.span),
             CheckPlace::When => self.places.when,
             CheckPlace::Threshold => self.places.threshold,
             CheckPlace::Not => self.places.not,
         };
-        if span.is_known() { span } else { self.places.evaluator }
+        if span.is_known() {
+            span
+        } else {
+            self.places.evaluator
+        }
     }
 }
 
@@ -82,7 +100,14 @@ pub(super) fn read(desk: &mut Desk, registry: &Registry, node: &Node) -> Option<
         }
         NodeValue::Mapping(entries) => read_mapping(desk, registry, node, entries),
         NodeValue::Null(_) | NodeValue::Sequence(_) => {
-            desk.error(node.span, format!("a check must be an evaluator's id or a mapping, found {}", found(node)), EXAMPLE);
+            desk.error(
+                node.span,
+                format!(
+                    "a check must be an evaluator's id or a mapping, found {}",
+                    found(node)
+                ),
+                EXAMPLE,
+            );
             None
         }
     }
@@ -90,7 +115,12 @@ pub(super) fn read(desk: &mut Desk, registry: &Registry, node: &Node) -> Option<
 
 const EXAMPLE: &str = "write `- exact_match`, `- contains: 30 days`, or the long form with `evaluator:`, `params:`, `threshold:`";
 
-fn read_mapping(desk: &mut Desk, registry: &Registry, node: &Node, entries: &[(Node, Node)]) -> Option<Draft> {
+fn read_mapping(
+    desk: &mut Desk,
+    registry: &Registry,
+    node: &Node,
+    entries: &[(Node, Node)],
+) -> Option<Draft> {
     let has = |name: &str| entries.iter().any(|(key, _)| key_text(key) == name);
     if has("evaluatorType") || has("evaluator_type") {
         return Long::new(desk, registry, node, true).read(entries);
@@ -113,10 +143,17 @@ fn read_mapping(desk: &mut Desk, registry: &Registry, node: &Node, entries: &[(N
 
 /// Several keys and no `evaluator`: says what was probably meant.
 fn refuse_mixed(desk: &mut Desk, registry: &Registry, node: &Node, entries: &[(Node, Node)]) {
-    let named = entries.iter().find(|(key, _)| registry.get(key_text(key)).is_some());
+    let named = entries
+        .iter()
+        .find(|(key, _)| registry.get(key_text(key)).is_some());
     if let Some((key, _)) = named {
         let id = key_text(key);
-        let others = entries.iter().map(|(key, _)| key_text(key)).filter(|name| *name != id).map(|name| format!("`{name}`")).collect::<Vec<_>>();
+        let others = entries
+            .iter()
+            .map(|(key, _)| key_text(key))
+            .filter(|name| *name != id)
+            .map(|name| format!("`{name}`"))
+            .collect::<Vec<_>>();
         desk.error(
             key.span,
             format!("`{id}:` with {} beside it is no form of a check", others.join(", ")),
@@ -124,20 +161,30 @@ fn refuse_mixed(desk: &mut Desk, registry: &Registry, node: &Node, entries: &[(N
         );
         return;
     }
-    let meant = entries.iter().find(|(key, _)| keys::meant(keys::CHECK, key_text(key)) == Some("evaluator"));
-    match meant {
-        Some((key, _)) => desk.unknown_key(key, &keys::names(keys::CHECK), Some("evaluator")),
-        None => {
-            let first = entries.first().map_or("", |(key, _)| key_text(key));
-            let near = did_you_mean(first, registry.names());
-            let help = near.map_or_else(|| EXAMPLE.to_owned(), |near| format!("did you mean the evaluator `{near}`? {EXAMPLE}"));
-            desk.error(node.span, "this check names no evaluator", help);
-        }
+    let meant = entries
+        .iter()
+        .find(|(key, _)| keys::meant(keys::CHECK, key_text(key)) == Some("evaluator"));
+    if let Some((key, _)) = meant {
+        return desk.unknown_key(key, &keys::names(keys::CHECK), Some("evaluator"));
     }
+    let near = entries
+        .iter()
+        .find_map(|(key, _)| did_you_mean(key_text(key), registry.names()));
+    let help = near.map_or_else(
+        || EXAMPLE.to_owned(),
+        |near| format!("did you mean the evaluator `{near}`? {EXAMPLE}"),
+    );
+    desk.error(node.span, "this check names no evaluator", help);
 }
 
 /// `id: parameters` or `id: principal parameter`.
-fn read_short(desk: &mut Desk, registry: &Registry, node: &Node, key: &Node, value: &Node) -> Option<Draft> {
+fn read_short(
+    desk: &mut Desk,
+    registry: &Registry,
+    node: &Node,
+    key: &Node,
+    value: &Node,
+) -> Option<Draft> {
     let id = key_text(key);
     if registry.get(id).is_none() && keys::meant(keys::CHECK, id) == Some("evaluator") {
         desk.unknown_key(key, &keys::names(keys::CHECK), Some("evaluator"));
@@ -149,7 +196,11 @@ fn read_short(desk: &mut Desk, registry: &Registry, node: &Node, key: &Node, val
     draft.params = match &value.value {
         NodeValue::Mapping(_) => Some(value.clone()),
         NodeValue::Null(_) => {
-            desk.error(value.span, "value is null; quote it if you mean the text", format!("for the defaults of `{id}` write `- {id}`"));
+            desk.error(
+                value.span,
+                "value is null; quote it if you mean the text",
+                format!("for the defaults of `{id}` write `- {id}`"),
+            );
             return None;
         }
         NodeValue::Scalar(_) | NodeValue::Sequence(_) => Some(principal(desk, entry, id, value)?),
@@ -159,21 +210,38 @@ fn read_short(desk: &mut Desk, registry: &Registry, node: &Node, key: &Node, val
 
 /// A plain value as the parameter it stands for.
 fn principal(desk: &mut Desk, entry: &Entry, id: &str, value: &Node) -> Option<Node> {
-    let Some(name) = entry.info.principal.or_else(|| entry.reads_reference().then_some("reference")) else {
+    let Some(name) = entry
+        .info
+        .principal
+        .or_else(|| entry.reads_reference().then_some("reference"))
+    else {
         let params = names::params(entry).collect::<Vec<_>>().join(", ");
         let help = if params.is_empty() {
             format!("it has no parameters; write `- {id}`")
         } else {
             format!("write `{id}: {{parameter: value}}`; parameters: {params}")
         };
-        desk.error(value.span, format!("`{id}` has no principal parameter, so a plain value says nothing"), help);
+        desk.error(
+            value.span,
+            format!("`{id}` has no principal parameter, so a plain value says nothing"),
+            help,
+        );
         return None;
     };
-    Some(Node { value: NodeValue::Mapping(vec![(key_node(name, value.span), value.clone())]), span: value.span })
+    Some(Node {
+        value: NodeValue::Mapping(vec![(key_node(name, value.span), value.clone())]),
+        span: value.span,
+    })
 }
 
 fn key_node(name: &str, span: Span) -> Node {
-    Node { value: NodeValue::Scalar(Scalar { text: name.to_owned(), plain: false }), span }
+    Node {
+        value: NodeValue::Scalar(Scalar {
+            text: name.to_owned(),
+            plain: false,
+        }),
+        span,
+    }
 }
 
 fn find<'r>(desk: &mut Desk, registry: &'r Registry, id: &str, span: Span) -> Option<&'r Entry> {
@@ -201,7 +269,15 @@ struct Long<'a> {
 
 impl<'a> Long<'a> {
     fn new(desk: &'a mut Desk, registry: &'a Registry, node: &'a Node, langchain: bool) -> Self {
-        Self { desk, registry, node, langchain, format_inputs: Vec::new(), params: None, beside: Vec::new() }
+        Self {
+            desk,
+            registry,
+            node,
+            langchain,
+            format_inputs: Vec::new(),
+            params: None,
+            beside: Vec::new(),
+        }
     }
 
     fn read(mut self, entries: &'a [(Node, Node)]) -> Option<Draft> {
@@ -214,18 +290,33 @@ impl<'a> Long<'a> {
         }
         let mut draft = draft?;
         draft.params = self.all_params();
-        draft.places.params = self.params.map_or(draft.places.evaluator, |(_, node)| node.span);
+        draft.places.params = self
+            .params
+            .map_or(draft.places.evaluator, |(_, node)| node.span);
         inputs::fill_up(&mut draft.inputs, std::mem::take(&mut self.format_inputs));
         Some(draft)
     }
 
     /// The draft with nothing but its evaluator.
     fn evaluator(&mut self, entries: &'a [(Node, Node)]) -> Option<Draft> {
-        let is_evaluator = |key: &Node| matches!(key_text(key), "evaluator" | "evaluatorType" | "evaluator_type");
+        let is_evaluator = |key: &Node| {
+            matches!(
+                key_text(key),
+                "evaluator" | "evaluatorType" | "evaluator_type"
+            )
+        };
         let mut named = entries.iter().filter(|(key, _)| is_evaluator(key));
         let (key, value) = named.next()?;
         if let Some((second, _)) = named.next() {
-            self.desk.error(second.span, format!("`{}` and `{}` both name the evaluator", key_text(key), key_text(second)), "keep one of the two");
+            self.desk.error(
+                second.span,
+                format!(
+                    "`{}` and `{}` both name the evaluator",
+                    key_text(key),
+                    key_text(second)
+                ),
+                "keep one of the two",
+            );
         }
         let id = self.desk.text(key_text(key), value)?;
         let entry = find(self.desk, self.registry, id, value.span)?;
@@ -234,11 +325,15 @@ impl<'a> Long<'a> {
 
     fn key(&mut self, draft: &mut Draft, key: &'a Node, value: &'a Node) {
         let name = key_text(key);
-        let langchain = if self.langchain { langchain_key(name) } else { None };
+        let langchain = if self.langchain {
+            langchain_key(name)
+        } else {
+            None
+        };
         match (langchain, name) {
             (Some(known), _) => self.langchain_key(draft, known, key, value),
             (None, "name") => self.name(draft, "name", value),
-            (None, "params" | "options") => self.params(name, value),
+            (None, "params" | "options") => self.params(draft, name, value),
             (None, "threshold") => {
                 draft.threshold = self.desk.scalar("threshold", "a number", value);
                 draft.places.threshold = value.span;
@@ -254,7 +349,7 @@ impl<'a> Long<'a> {
                 draft.places.not = value.span;
             }
             (None, "repeat") => self.repeat(draft, value),
-            (None, "judge" | "aggregate" | "mode" | "prompt") if !self.is_param(draft, name) => {
+            (None, "judge" | "aggregate" | "mode" | "prompt") if !names::has_param(&draft.entry, name) => {
                 self.desk.note(key.span, format!("`{name}` has no effect: {} is computed and asks no model", draft.called));
             }
             (None, "compat") => self.desk.error(
@@ -264,7 +359,7 @@ impl<'a> Long<'a> {
             ),
             (None, "evaluator") => {}
             _ if self.langchain => self.option(draft, key, value),
-            _ => self.unknown_key(draft, key),
+            _ => self.unknown_key(draft, key, value),
         }
     }
 
@@ -273,28 +368,43 @@ impl<'a> Long<'a> {
         let name = key_text(key);
         let known = keys::names(keys::CHECK).contains(&name) || name == "compat";
         if !known && !self.langchain {
-            self.desk.unknown_key(key, &keys::names(keys::CHECK), keys::meant(keys::CHECK, name));
+            self.desk.unknown_key(
+                key,
+                &keys::names(keys::CHECK),
+                keys::meant(keys::CHECK, name),
+            );
         }
     }
 
-    fn unknown_key(&mut self, draft: &Draft, key: &Node) {
+    fn unknown_key(&mut self, draft: &Draft, key: &Node, value: &Node) {
         let name = key_text(key);
-        if self.is_param(draft, name) {
-            let message = format!("`{name}` is a parameter of {}, which stands under `params:`", draft.called);
-            self.desk.error(key.span, message, format!("write `params: {{{name}: …}}`"));
+        if names::has_param(&draft.entry, name) {
+            let message = format!(
+                "`{name}` is a parameter of {}, which stands under `params:`",
+                draft.called
+            );
+            self.desk
+                .error(key.span, message, format!("write `params: {{{name}: …}}`"));
+            self.beside.push((key.clone(), value.clone()));
             return;
         }
-        self.desk.unknown_key(key, &keys::names(keys::CHECK), keys::meant(keys::CHECK, name));
-    }
-
-    fn is_param(&self, draft: &Draft, name: &str) -> bool {
-        names::has_param(&draft.entry, name)
+        self.desk.unknown_key(
+            key,
+            &keys::names(keys::CHECK),
+            keys::meant(keys::CHECK, name),
+        );
     }
 
     fn name(&mut self, draft: &mut Draft, what: &str, value: &Node) {
-        let Some(name) = self.desk.text(what, value) else { return };
+        let Some(name) = self.desk.text(what, value) else {
+            return;
+        };
         if name.contains(char::is_control) {
-            self.desk.error(value.span, format!("`{what}` holds a control character"), "a name is one line of text");
+            self.desk.error(
+                value.span,
+                format!("`{what}` holds a control character"),
+                "a name is one line of text",
+            );
             return;
         }
         if draft.name.is_none() || what == "name" {
@@ -302,29 +412,47 @@ impl<'a> Long<'a> {
         }
     }
 
-    fn params(&mut self, name: &'a str, value: &'a Node) {
+    fn params(&mut self, draft: &mut Draft, name: &'a str, value: &'a Node) {
         if let Some((first, _)) = self.params {
-            self.desk.error(value.span, format!("`{first}` and `{name}` are two names for the parameters"), "join them under one of the two");
+            self.desk.error(
+                value.span,
+                format!("`{first}` and `{name}` are two names for the parameters"),
+                "join them under one of the two",
+            );
             return;
         }
         if value.is_null() {
             return;
         }
-        if self.desk.mapping(name, value, "write it as `{parameter: value}`").is_some() {
-            self.params = Some((name, value));
+        match self
+            .desk
+            .mapping(name, value, "write it as `{parameter: value}`")
+        {
+            Some(_) => self.params = Some((name, value)),
+            None => draft.incomplete = true,
         }
     }
 
     fn all_params(&mut self) -> Option<Node> {
         let Some((_, params)) = self.params else {
             let beside = std::mem::take(&mut self.beside);
-            return (!beside.is_empty()).then(|| Node { value: NodeValue::Mapping(beside), span: self.node.span });
+            return (!beside.is_empty()).then_some(Node {
+                value: NodeValue::Mapping(beside),
+                span: self.node.span,
+            });
         };
         let mut params = params.clone();
         if let NodeValue::Mapping(entries) = &mut params.value {
             for (key, value) in std::mem::take(&mut self.beside) {
-                if entries.iter().any(|(known, _)| key_text(known) == key_text(&key)) {
-                    self.desk.error(key.span, format!("`{}` is given twice", key_text(&key)), "keep one of the two");
+                if entries
+                    .iter()
+                    .any(|(known, _)| key_text(known) == key_text(&key))
+                {
+                    self.desk.error(
+                        key.span,
+                        format!("`{}` is given twice", key_text(&key)),
+                        "keep one of the two",
+                    );
                 } else {
                     entries.push((key, value));
                 }
@@ -334,17 +462,26 @@ impl<'a> Long<'a> {
     }
 
     fn on_missing(&mut self, draft: &mut Draft, value: &Node) {
-        const VALUES: [(&str, OnMissing); 3] = [("error", OnMissing::Error), ("fail", OnMissing::Fail), ("skip", OnMissing::Skip)];
-        let Some(text) = self.desk.text("on_missing", value) else { return };
+        const VALUES: [(&str, OnMissing); 3] = [
+            ("error", OnMissing::Error),
+            ("fail", OnMissing::Fail),
+            ("skip", OnMissing::Skip),
+        ];
+        let Some(text) = self.desk.text("on_missing", value) else {
+            return;
+        };
         if let Some((_, known)) = VALUES.into_iter().find(|(name, _)| *name == text) {
             draft.on_missing = known;
             return;
         }
         let message = match did_you_mean(text, VALUES.map(|(name, _)| name)) {
-            Some(nearest) => format!("unknown value `{text}` of `on_missing` (did you mean `{nearest}`?)"),
+            Some(nearest) => {
+                format!("unknown value `{text}` of `on_missing` (did you mean `{nearest}`?)")
+            }
             None => format!("unknown value `{text}` of `on_missing`"),
         };
-        self.desk.error(value.span, message, "allowed: error, fail, skip");
+        self.desk
+            .error(value.span, message, "allowed: error, fail, skip");
     }
 
     fn repeat(&mut self, draft: &Draft, value: &Node) {
@@ -369,8 +506,11 @@ impl<'a> Long<'a> {
             "inputKey" => self.input_key(name, Field::Query, value),
             "predictionKey" => self.input_key(name, Field::Output, value),
             "referenceKey" => self.input_key(name, Field::Reference, value),
-            _ if self.own_name(draft, name).is_some() => self.option(draft, key, value),
-            _ => self.desk.note(key.span, format!("`{name}` is not used by {}", draft.called)),
+            _ if own_name(&draft.entry, name).is_some() => self.option(draft, key, value),
+            _ => self.desk.note(
+                key.span,
+                format!("`{name}` is not used by {}", draft.called),
+            ),
         }
     }
 
@@ -381,9 +521,13 @@ impl<'a> Long<'a> {
 
     /// An option of the evaluator type, beside the other keys.
     fn option(&mut self, draft: &Draft, key: &Node, value: &Node) {
-        if let Some(own) = self.own_name(draft, key_text(key)) {
+        if let Some(own) = own_name(&draft.entry, key_text(key)) {
             if self.beside.iter().any(|(known, _)| key_text(known) == own) {
-                self.desk.error(key.span, format!("`{}` gives `{own}` a second time", key_text(key)), "keep one of the two");
+                self.desk.error(
+                    key.span,
+                    format!("`{}` gives `{own}` a second time", key_text(key)),
+                    "keep one of the two",
+                );
                 return;
             }
             self.beside.push((key_node(&own, key.span), value.clone()));
@@ -391,25 +535,35 @@ impl<'a> Long<'a> {
         }
         let mut allowed: Vec<&str> = names::params(&draft.entry).collect();
         allowed.extend(keys::names(keys::LANGCHAIN));
-        allowed.extend(keys::names(keys::CHECK).into_iter().filter(|name| *name != "evaluator" && !allowed_twice(name)));
-        let suggestion = keys::meant(keys::CHECK, key_text(key)).filter(|name| *name != "evaluator");
+        allowed.extend(
+            keys::names(keys::CHECK)
+                .into_iter()
+                .filter(|name| *name != "evaluator" && !allowed_twice(name)),
+        );
+        let suggestion =
+            keys::meant(keys::CHECK, key_text(key)).filter(|name| *name != "evaluator");
         self.desk.unknown_key(key, &allowed, suggestion);
     }
+}
 
-    /// The evaluator's own name of an option.
-    fn own_name(&self, draft: &Draft, option: &str) -> Option<String> {
-        const SYNONYMS: [(&str, &str); 4] =
-            [("distance_metric", "distance"), ("normalize_score", "normalize"), ("normalise_score", "normalise"), ("normalize_score", "normalise")];
-        if self.is_param(draft, option) {
-            return Some(option.to_owned());
-        }
-        let snake = names::snake_case(option);
-        if self.is_param(draft, &snake) {
-            return Some(snake);
-        }
-        let synonym = SYNONYMS.iter().find(|(theirs, ours)| *theirs == snake && self.is_param(draft, ours));
-        synonym.map(|(_, ours)| (*ours).to_owned())
+/// The evaluator's own name of an option.
+fn own_name(entry: &Entry, option: &str) -> Option<String> {
+    const SYNONYMS: [(&str, &str); 2] = [
+        ("distance_metric", "distance"),
+        ("normalise_score", "normalize_score"),
+    ];
+    let is_param = |name: &str| names::has_param(entry, name);
+    if is_param(option) {
+        return Some(option.to_owned());
     }
+    let snake = names::snake_case(option);
+    if is_param(&snake) {
+        return Some(snake);
+    }
+    let synonym = SYNONYMS
+        .iter()
+        .find(|(theirs, ours)| *theirs == snake && is_param(ours));
+    synonym.map(|(_, ours)| (*ours).to_owned())
 }
 
 /// Keys of a check that LangChain has under the same name or that say nothing beside it.
@@ -419,5 +573,8 @@ fn allowed_twice(name: &str) -> bool {
 
 /// LangChain's camelCase name of a key in either spelling.
 fn langchain_key(name: &str) -> Option<&'static str> {
-    keys::LANGCHAIN.iter().find(|key| key.name == name || key.also.contains(&name)).map(|key| key.name)
+    keys::LANGCHAIN
+        .iter()
+        .find(|key| key.name == name || key.also.contains(&name))
+        .map(|key| key.name)
 }

@@ -125,7 +125,13 @@ pub enum Op {
 }
 
 impl Op {
-    pub const ALL: [Self; 5] = [Self::AtLeast, Self::AtMost, Self::Above, Self::Below, Self::Equal];
+    pub const ALL: [Self; 5] = [
+        Self::AtLeast,
+        Self::AtMost,
+        Self::Above,
+        Self::Below,
+        Self::Equal,
+    ];
 
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -160,7 +166,11 @@ pub struct Known<'a> {
 impl<'a> From<&'a Check> for Known<'a> {
     fn from(check: &'a Check) -> Self {
         let grades = check.threshold.is_some() || check.info.natural_verdict;
-        Self { name: &check.name, info: check.info, grades }
+        Self {
+            name: &check.name,
+            info: check.info,
+            grades,
+        }
     }
 }
 
@@ -174,25 +184,57 @@ pub struct GateError {
 
 impl GateError {
     fn new(message: impl Into<String>, help: impl Into<String>) -> Self {
-        Self { message: message.into(), help: Some(help.into()) }
+        Self {
+            message: message.into(),
+            help: Some(help.into()),
+        }
     }
 }
 
 impl Gate {
     /// Reads one gate. The second value is an error that only holds where no record brings a check
     /// of the gate's name.
-    pub fn parse(text: &str, span: Span, known: &[Known<'_>]) -> Result<(Self, Option<GateError>), GateError> {
+    pub fn parse(
+        text: &str,
+        span: Span,
+        known: &[Known<'_>],
+    ) -> Result<(Self, Option<GateError>), GateError> {
         let (left, op, right) = split(text)?;
         let number = Number::parse(right)?;
         if left == "errors" {
             let (value, unit) = count(number, "errors", "errors")?;
-            let gate = Self { source: text.trim().to_owned(), span, target: Target::Errors, metric: Metric::Errored, op, value, unit };
-            return gate.attainable(Some((0.0, if unit == Unit::Count { f64::INFINITY } else { 1.0 }))).map(|gate| (gate, None));
+            let gate = Self {
+                source: text.trim().to_owned(),
+                span,
+                target: Target::Errors,
+                metric: Metric::Errored,
+                op,
+                value,
+                unit,
+            };
+            return gate
+                .attainable((
+                    0.0,
+                    if unit == Unit::Count {
+                        f64::INFINITY
+                    } else {
+                        1.0
+                    },
+                ))
+                .map(|gate| (gate, None));
         }
         let (name, metric) = subject(left, known)?;
         let found = known.iter().find(|check| check.name == name);
         let (value, unit) = bound(number, metric, found)?;
-        let gate = Self { source: text.trim().to_owned(), span, target: Target::Check(name.to_owned()), metric, op, value, unit };
+        let gate = Self {
+            source: text.trim().to_owned(),
+            span,
+            target: Target::Check(name.to_owned()),
+            metric,
+            op,
+            value,
+            unit,
+        };
         match found {
             Some(check) => {
                 check_grades(check, metric)?;
@@ -217,20 +259,22 @@ impl Gate {
     }
 
     /// Least and greatest value the figure can have.
-    fn range(&self, info: &Info) -> Option<(f64, f64)> {
+    fn range(&self, info: &Info) -> (f64, f64) {
         if self.unit == Unit::Count {
-            return Some((0.0, f64::INFINITY));
+            return (0.0, f64::INFINITY);
         }
         if self.unit == Unit::ShareOfCount || self.metric.is_share() {
-            return Some((0.0, 1.0));
+            return (0.0, 1.0);
         }
         let (least, most) = info.range;
-        Some((least.unwrap_or(f64::NEG_INFINITY), most.unwrap_or(f64::INFINITY)))
+        (
+            least.unwrap_or(f64::NEG_INFINITY),
+            most.unwrap_or(f64::INFINITY),
+        )
     }
 
     /// Refuses a gate that no figure can meet.
-    fn attainable(self, range: Option<(f64, f64)>) -> Result<Self, GateError> {
-        let Some((least, most)) = range else { return Ok(self) };
+    fn attainable(self, (least, most): (f64, f64)) -> Result<Self, GateError> {
         let never = match self.op {
             Op::Above => self.value >= most,
             Op::Below => self.value <= least,
@@ -239,10 +283,21 @@ impl Gate {
         if !never {
             return Ok(self);
         }
-        let end = if self.op == Op::Above { "above" } else { "below" };
-        let or_equal = if self.op == Op::Above { Op::AtLeast } else { Op::AtMost };
+        let end = if self.op == Op::Above {
+            "above"
+        } else {
+            "below"
+        };
+        let or_equal = if self.op == Op::Above {
+            Op::AtLeast
+        } else {
+            Op::AtMost
+        };
         Err(GateError::new(
-            format!("this gate can never be met: nothing is {end} {}", self.value),
+            format!(
+                "this gate can never be met: nothing is {end} {}",
+                self.value
+            ),
             format!("did you mean `{}`?", or_equal.as_str()),
         ))
     }
@@ -271,8 +326,17 @@ impl Allowance {
     pub fn of(gates: &[Gate], max_errors: Option<Self>, planned: u64) -> Self {
         let by_gates = gates
             .iter()
-            .filter(|gate| gate.target == Target::Errors && matches!(gate.op, Op::AtMost | Op::Below | Op::Equal))
-            .map(|gate| if gate.unit == Unit::Count { Self::Count(gate.value) } else { Self::Share(gate.value) })
+            .filter(|gate| {
+                gate.target == Target::Errors
+                    && matches!(gate.op, Op::AtMost | Op::Below | Op::Equal)
+            })
+            .map(|gate| {
+                if gate.unit == Unit::Count {
+                    Self::Count(gate.value)
+                } else {
+                    Self::Share(gate.value)
+                }
+            })
             .min_by(|a, b| a.share(planned).total_cmp(&b.share(planned)));
         max_errors.or(by_gates).unwrap_or(Self::NONE)
     }
@@ -302,7 +366,11 @@ impl FromStr for Allowance {
         let read = || {
             let number = Number::parse(text.trim())?;
             let (value, unit) = count(number, "errors", "errors")?;
-            Ok::<_, GateError>(if unit == Unit::Count { Self::Count(value) } else { Self::Share(value) })
+            Ok::<_, GateError>(if unit == Unit::Count {
+                Self::Count(value)
+            } else {
+                Self::Share(value)
+            })
         };
         read().map_err(|error| match error.help {
             Some(help) => format!("{}; {help}", error.message),
@@ -317,8 +385,16 @@ const COVERAGE: f64 = 0.99;
 /// The least coverage that a gate on `check` asks for beside its own figure, in [0, 1]: 0.99, or
 /// one minus the allowed share of errors where that is lower. `None` where no gate names the check,
 /// or a gate of the suite settles its coverage itself.
-pub fn required_coverage(check: &str, gates: &[Gate], max_errors: Option<Allowance>, planned: u64) -> Option<f64> {
-    let mut own = gates.iter().filter(|gate| gate.check() == Some(check)).peekable();
+pub fn required_coverage(
+    check: &str,
+    gates: &[Gate],
+    max_errors: Option<Allowance>,
+    planned: u64,
+) -> Option<f64> {
+    let mut own = gates
+        .iter()
+        .filter(|gate| gate.check() == Some(check))
+        .peekable();
     own.peek()?;
     if own.any(|gate| gate.metric == Metric::Coverage) {
         return None;
@@ -328,9 +404,13 @@ pub fn required_coverage(check: &str, gates: &[Gate], max_errors: Option<Allowan
 
 /// A regular expression that all gates match, for the suite's JSON Schema.
 pub(super) fn pattern() -> String {
-    let metrics = Metric::ALL.map(|metric| metric.as_str().replace('.', "\\.")).join("|");
+    let metrics = Metric::ALL
+        .map(|metric| metric.as_str().replace('.', "\\."))
+        .join("|");
     let ops = Op::ALL.map(Op::as_str).join("|");
-    format!("^\\s*(errors|.+\\.({metrics}))\\s*({ops}|=|≥|≤)\\s*[-+]?[0-9.]+([eE][-+]?[0-9]+)?\\s*%?\\s*$")
+    format!(
+        "^\\s*(errors|.+\\.({metrics}))\\s*({ops}|=|≥|≤)\\s*[-+]?[0-9.]+([eE][-+]?[0-9]+)?\\s*%?\\s*$"
+    )
 }
 
 /// Left side, operator and right side.
@@ -338,12 +418,22 @@ fn split(text: &str) -> Result<(&str, Op, &str), GateError> {
     const EXAMPLE: &str = "write a gate as `<check>.<metric> <op> <number>`, such as `golden_response.pass_rate >= 90%`";
     let is_op = |c: char| matches!(c, '<' | '>' | '=' | '!' | '≥' | '≤');
     let Some(last) = text.rfind(is_op) else {
-        return Err(GateError::new(format!("`{}` compares nothing", text.trim()), EXAMPLE));
+        return Err(GateError::new(
+            format!("`{}` compares nothing", text.trim()),
+            EXAMPLE,
+        ));
     };
-    let end = last + text.get(last..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
+    let end = last
+        + text
+            .get(last..)
+            .and_then(|rest| rest.chars().next())
+            .map_or(0, char::len_utf8);
     let head = text.get(..end).unwrap_or_default();
     let start = head.trim_end_matches(is_op).len();
-    let (left, op) = (text.get(..start).unwrap_or_default().trim(), text.get(start..end).unwrap_or_default());
+    let (left, op) = (
+        text.get(..start).unwrap_or_default().trim(),
+        text.get(start..end).unwrap_or_default(),
+    );
     let right = text.get(end..).unwrap_or_default().trim();
     let op = match op {
         ">=" | "≥" => Op::AtLeast,
@@ -351,15 +441,31 @@ fn split(text: &str) -> Result<(&str, Op, &str), GateError> {
         ">" => Op::Above,
         "<" => Op::Below,
         "==" | "=" => Op::Equal,
-        "=>" => return Err(GateError::new("`=>` is no comparison", "did you mean `>=`?")),
-        "=<" => return Err(GateError::new("`=<` is no comparison", "did you mean `<=`?")),
+        "=>" => {
+            return Err(GateError::new(
+                "`=>` is no comparison",
+                "did you mean `>=`?",
+            ));
+        }
+        "=<" => {
+            return Err(GateError::new(
+                "`=<` is no comparison",
+                "did you mean `<=`?",
+            ));
+        }
         other => {
             let ops = Op::ALL.map(|op| format!("`{}`", op.as_str())).join(", ");
-            return Err(GateError::new(format!("`{other}` is no comparison of gates"), format!("use one of {ops}")));
+            return Err(GateError::new(
+                format!("`{other}` is no comparison of gates"),
+                format!("use one of {ops}"),
+            ));
         }
     };
     if left.is_empty() || right.is_empty() {
-        return Err(GateError::new(format!("`{}` lacks a side", text.trim()), EXAMPLE));
+        return Err(GateError::new(
+            format!("`{}` lacks a side", text.trim()),
+            EXAMPLE,
+        ));
     }
     Ok((left, op, right))
 }
@@ -378,17 +484,38 @@ impl<'a> Number<'a> {
             Some(digits) => (digits.trim_end(), true),
             None => (text, false),
         };
-        let plain = digits.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'-' | b'+' | b'e' | b'E'));
-        let value = digits.parse::<f64>().ok().filter(|value| plain && value.is_finite());
-        let value = value.ok_or_else(|| GateError::new(format!("`{text}` is no number"), "write a number or per cent, such as `0.9` or `90%`"))?;
+        let plain = digits
+            .bytes()
+            .all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'-' | b'+' | b'e' | b'E'));
+        let value = digits
+            .parse::<f64>()
+            .ok()
+            .filter(|value| plain && value.is_finite());
+        let value = value.ok_or_else(|| {
+            GateError::new(
+                format!("`{text}` is no number"),
+                "write a number or per cent, such as `0.9` or `90%`",
+            )
+        })?;
         if percent && !(0.0..=100.0).contains(&value) {
-            return Err(GateError::new(format!("{text} is not between 0% and 100%"), "a share has no more than 100%"));
+            return Err(GateError::new(
+                format!("{text} is not between 0% and 100%"),
+                "a share has no more than 100%",
+            ));
         }
-        Ok(Self { value, percent, text: digits })
+        Ok(Self {
+            value,
+            percent,
+            text: digits,
+        })
     }
 
     fn share(self) -> f64 {
-        if self.percent { self.value / 100.0 } else { self.value }
+        if self.percent {
+            self.value / 100.0
+        } else {
+            self.value
+        }
     }
 }
 
@@ -398,9 +525,16 @@ fn subject<'a>(left: &'a str, known: &[Known<'_>]) -> Result<(&'a str, Metric), 
         let (name, rest) = left
             .get(1..)
             .and_then(|rest| rest.split_once(quote))
-            .ok_or_else(|| GateError::new(format!("the name {left} has no closing {quote}"), "close the quote"))?;
+            .ok_or_else(|| {
+                GateError::new(
+                    format!("the name {left} has no closing {quote}"),
+                    "close the quote",
+                )
+            })?;
         let metric = rest.trim().strip_prefix('.').unwrap_or_default().trim();
-        return Metric::from_name(metric).map(|metric| (name, metric)).ok_or_else(|| unknown_metric(name, metric));
+        return Metric::from_name(metric)
+            .map(|metric| (name, metric))
+            .ok_or_else(|| unknown_metric(name, metric));
     }
     let readings = || {
         left.match_indices('.').filter_map(|(dot, _)| {
@@ -409,11 +543,15 @@ fn subject<'a>(left: &'a str, known: &[Known<'_>]) -> Result<(&'a str, Metric), 
         })
     };
     let is_known = |name: &str| known.iter().any(|check| check.name == name);
-    let whole = |(name, metric): (&'a str, &'a str)| Metric::from_name(metric).map(|metric| (name, metric));
-    if let Some(found) = readings().filter_map(whole).filter(|(name, _)| is_known(name)).last() {
+    let whole =
+        |(name, metric): (&'a str, &'a str)| Metric::from_name(metric).map(|metric| (name, metric));
+    if let Some(found) = readings()
+        .filter_map(whole)
+        .rfind(|(name, _)| is_known(name))
+    {
         return Ok(found);
     }
-    if let Some((name, metric)) = readings().filter(|(name, _)| is_known(name)).last() {
+    if let Some((name, metric)) = readings().rfind(|(name, _)| is_known(name)) {
         return Err(unknown_metric(name, metric));
     }
     // `x.mean.low` of an unknown check is the metric `mean.low`, not `low` of `x.mean`.
@@ -427,11 +565,17 @@ fn subject<'a>(left: &'a str, known: &[Known<'_>]) -> Result<(&'a str, Metric), 
             format!("write `{left}.<metric>`; metrics: {}", metrics()),
         )),
         None if matches!(left, "error" | "error_rate" | "max_errors" | "errored") => {
-            Err(GateError::new(format!("`{left}` is no figure of a run"), "did you mean `errors`?"))
+            Err(GateError::new(
+                format!("`{left}` is no figure of a run"),
+                "did you mean `errors`?",
+            ))
         }
         None => Err(GateError::new(
             format!("`{left}` names no figure"),
-            format!("write `<check>.<metric>` or `errors`; metrics: {}", metrics()),
+            format!(
+                "write `<check>.<metric>` or `errors`; metrics: {}",
+                metrics()
+            ),
         )),
     }
 }
@@ -465,14 +609,24 @@ fn unknown_metric(name: &str, metric: &str) -> GateError {
         .or_else(|| did_you_mean(metric, Metric::ALL.map(Metric::as_str)));
     let known = format!("metrics: {}", metrics());
     GateError {
-        message: if metric.is_empty() { format!("a gate on `{name}` must say which figure") } else { format!("`{metric}` is no metric of a check") },
-        help: Some(nearest.map_or(known.clone(), |nearest| format!("did you mean `{nearest}`? {known}"))),
+        message: if metric.is_empty() {
+            format!("a gate on `{name}` must say which figure")
+        } else {
+            format!("`{metric}` is no metric of a check")
+        },
+        help: Some(nearest.map_or(known.clone(), |nearest| {
+            format!("did you mean `{nearest}`? {known}")
+        })),
     }
 }
 
 fn unknown_check(name: &str, known: &[Known<'_>]) -> GateError {
     let nearest = did_you_mean(name, known.iter().map(|check| check.name));
-    let names = known.iter().map(|check| format!("`{}`", check.name)).collect::<Vec<_>>().join(", ");
+    let names = known
+        .iter()
+        .map(|check| format!("`{}`", check.name))
+        .collect::<Vec<_>>()
+        .join(", ");
     GateError {
         message: format!("no check is named `{name}`"),
         help: Some(match nearest {
@@ -489,12 +643,19 @@ fn check_grades(check: &Known<'_>, metric: Metric) -> Result<(), GateError> {
     }
     Err(GateError::new(
         format!("`{}` only measures, so it has no {metric}", check.name),
-        format!("give the check a `threshold`, or gate on `{}.mean`", check.name),
+        format!(
+            "give the check a `threshold`, or gate on `{}.mean`",
+            check.name
+        ),
     ))
 }
 
 /// The bound and its unit.
-fn bound(number: Number<'_>, metric: Metric, check: Option<&Known<'_>>) -> Result<(f64, Unit), GateError> {
+fn bound(
+    number: Number<'_>,
+    metric: Metric,
+    check: Option<&Known<'_>>,
+) -> Result<(f64, Unit), GateError> {
     if metric.is_count() {
         return count(number, metric.as_str(), "answers");
     }
@@ -508,32 +669,64 @@ fn bound(number: Number<'_>, metric: Metric, check: Option<&Known<'_>>) -> Resul
         } else {
             "write a number from 0 to 1, or per cent".to_owned()
         };
-        return Err(GateError::new(format!("{metric} lies between 0 and 1, so it can't be held to {}", number.text), help));
+        return Err(GateError::new(
+            format!(
+                "{metric} lies between 0 and 1, so it can't be held to {}",
+                number.text
+            ),
+            help,
+        ));
     }
     on_scale(number, metric, check)
 }
 
 /// The bound of a mean, median or percentile, on the evaluator's own scale.
-fn on_scale(number: Number<'_>, metric: Metric, check: Option<&Known<'_>>) -> Result<(f64, Unit), GateError> {
-    let Some(check) = check else { return Ok((number.share(), Unit::Plain)) };
+fn on_scale(
+    number: Number<'_>,
+    metric: Metric,
+    check: Option<&Known<'_>>,
+) -> Result<(f64, Unit), GateError> {
+    let Some(check) = check else {
+        return Ok((number.share(), Unit::Plain));
+    };
     let (least, most) = check.info.range;
     if number.percent && (least, most) != (Some(0.0), Some(1.0)) {
         return Err(GateError::new(
-            format!("`{}` is not on a scale from 0 to 1, so its {metric} can't be held to per cent", check.name),
-            format!("write the number itself, without %; the scale is {}", scale(check.info)),
+            format!(
+                "`{}` is not on a scale from 0 to 1, so its {metric} can't be held to per cent",
+                check.name
+            ),
+            format!(
+                "write the number itself, without %; the scale is {}",
+                scale(check.info)
+            ),
         ));
     }
     let value = number.share();
     if least.is_some_and(|least| value < least) || most.is_some_and(|most| value > most) {
         let in_percent = (least, most) == (Some(0.0), Some(1.0)) && value > 1.0 && value <= 100.0;
-        let help = if in_percent { format!("did you mean {}%?", number.text) } else { "write a number on that scale".to_owned() };
-        return Err(GateError::new(format!("{} is outside the scale of `{}`, {}", number.text, check.name, scale(check.info)), help));
+        let help = if in_percent {
+            format!("did you mean {}%?", number.text)
+        } else {
+            "write a number on that scale".to_owned()
+        };
+        return Err(GateError::new(
+            format!(
+                "{} is outside the scale of `{}`, {}",
+                number.text,
+                check.name,
+                scale(check.info)
+            ),
+            help,
+        ));
     }
     Ok((value, Unit::Plain))
 }
 
 fn scale(info: &Info) -> String {
-    let end = |bound: Option<f64>, open: &str| bound.map_or_else(|| open.to_owned(), |bound| bound.to_string());
+    let end = |bound: Option<f64>, open: &str| {
+        bound.map_or_else(|| open.to_owned(), |bound| bound.to_string())
+    };
     format!("{} to {}", end(info.range.0, "-∞"), end(info.range.1, "∞"))
 }
 
@@ -551,5 +744,8 @@ fn count(number: Number<'_>, what: &str, of: &str) -> Result<(f64, Unit), GateEr
     } else {
         format!("write how many {of} there may be, such as `5`, or a share of them, such as `1%`")
     };
-    Err(GateError::new(format!("{what} is a count, and {} is none", number.text), help))
+    Err(GateError::new(
+        format!("{what} is a count, and {} is none", number.text),
+        help,
+    ))
 }

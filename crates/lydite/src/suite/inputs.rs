@@ -14,7 +14,8 @@ pub(super) struct Input {
 }
 
 /// LangChain's word for a field, and the field.
-pub(super) const WORDS: &[(&str, Field)] = &[("input", Field::Query), ("prediction", Field::Output)];
+pub(super) const WORDS: &[(&str, Field)] =
+    &[("input", Field::Query), ("prediction", Field::Output)];
 
 /// LangChain's views of a run and the fields of a record that they are.
 const VIEWS: &[(&[&str], Field)] = &[
@@ -28,16 +29,28 @@ const VIEWS: &[(&[&str], Field)] = &[
 /// Reads a mapping of fields to paths.
 pub(super) fn read(desk: &mut Desk, what: &str, node: &Node) -> Vec<Input> {
     let help = "write it as `{field: path}`, such as `{query: metadata.question}`";
-    let Some(entries) = desk.mapping(what, node, help) else { return Vec::new() };
+    let Some(entries) = desk.mapping(what, node, help) else {
+        return Vec::new();
+    };
     let mut inputs: Vec<Input> = Vec::with_capacity(entries.len());
     for (key, value) in entries {
         let (field, path) = (field(desk, key), path(desk, key_text(key), value));
-        let (Some(field), Some(path)) = (field, path) else { continue };
+        let (Some(field), Some(path)) = (field, path) else {
+            continue;
+        };
         if inputs.iter().any(|input| input.field == field) {
-            desk.error(key.span, format!("`{}` gives `{field}` a second time", key_text(key)), "keep one of the two");
+            desk.error(
+                key.span,
+                format!("`{}` gives `{field}` a second time", key_text(key)),
+                "keep one of the two",
+            );
             continue;
         }
-        inputs.push(Input { field, path, span: value.span });
+        inputs.push(Input {
+            field,
+            path,
+            span: value.span,
+        });
     }
     inputs
 }
@@ -46,7 +59,11 @@ pub(super) fn read(desk: &mut Desk, what: &str, node: &Node) -> Vec<Input> {
 pub(super) fn read_key(desk: &mut Desk, what: &str, field: Field, node: &Node) -> Option<Input> {
     let key = desk.text(what, node)?;
     let path = from_segments(field.as_str(), std::iter::once(key))?;
-    Some(Input { field, path, span: node.span })
+    Some(Input {
+        field,
+        path,
+        span: node.span,
+    })
 }
 
 /// Adds what `weaker` says of fields that `inputs` does not name.
@@ -60,14 +77,23 @@ pub(super) fn fill_up(inputs: &mut Vec<Input>, weaker: impl IntoIterator<Item = 
 
 fn field(desk: &mut Desk, key: &Node) -> Option<Field> {
     let name = key_text(key);
-    let known = Field::from_name(name).or_else(|| WORDS.iter().find(|(word, _)| *word == name).map(|(_, field)| *field));
+    let known = Field::from_name(name).or_else(|| {
+        WORDS
+            .iter()
+            .find(|(word, _)| *word == name)
+            .map(|(_, field)| *field)
+    });
     if known.is_none() {
         let names = Field::ALL.map(Field::as_str);
         let meant = match name {
             "answer" | "response" | "actual_output" | "completion" => Some("output"),
             "question" | "prompt" | "inputs" | "user_input" => Some("query"),
-            "expected" | "expected_output" | "ground_truth" | "target" | "ideal" => Some("reference"),
-            "context" | "retrieved_contexts" | "retrieval_context" | "documents" => Some("contexts"),
+            "expected" | "expected_output" | "ground_truth" | "target" | "ideal" => {
+                Some("reference")
+            }
+            "context" | "retrieved_contexts" | "retrieval_context" | "documents" => {
+                Some("contexts")
+            }
             _ => None,
         };
         desk.unknown_key(key, &names, meant);
@@ -77,10 +103,20 @@ fn field(desk: &mut Desk, key: &Node) -> Option<Field> {
 
 fn path(desk: &mut Desk, what: &str, node: &Node) -> Option<FieldPath> {
     let Some(text) = node.as_str().map(str::trim) else {
-        desk.error(node.span, format!("`{what}` must be a path into the record, found {}", found(node)), "such as `metadata.question`");
+        desk.error(
+            node.span,
+            format!(
+                "`{what}` must be a path into the record, found {}",
+                found(node)
+            ),
+            "such as `metadata.question`",
+        );
         return None;
     };
-    let inner = text.strip_prefix("{{").and_then(|text| text.strip_suffix("}}")).map_or(text, str::trim);
+    let inner = text
+        .strip_prefix("{{")
+        .and_then(|text| text.strip_suffix("}}"))
+        .map_or(text, str::trim);
     if inner.contains(['{', '}']) {
         desk.error(
             node.span,
@@ -100,7 +136,9 @@ fn path(desk: &mut Desk, what: &str, node: &Node) -> Option<FieldPath> {
 
 /// `rawInput.question` as `query.question`; any other path as it is.
 fn through_view(path: FieldPath) -> FieldPath {
-    let segments: Vec<&str> = std::iter::once(path.root()).chain(path.rest().iter().map(String::as_str)).collect();
+    let segments: Vec<&str> = std::iter::once(path.root())
+        .chain(path.rest().iter().map(String::as_str))
+        .collect();
     let seen = VIEWS.iter().find_map(|(view, field)| {
         let rest = segments.strip_prefix(*view)?;
         from_segments(field.as_str(), rest.iter().copied())

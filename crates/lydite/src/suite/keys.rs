@@ -16,19 +16,50 @@ const COUNT: &str = r#"{"type": "integer", "minimum": 1}"#;
 const ANY: &str = "true";
 
 pub(super) const SUITE: &[Key] = &[
-    Key { name: "version", doc: "The version of the suite's format: 1.", schema: r#"{"const": 1}"#, also: &["schema_version"] },
-    Key { name: "name", doc: "The suite's name.", schema: TEXT, also: &["description", "title", "id"] },
+    Key {
+        name: "version",
+        doc: "The version of the suite's format: 1.",
+        schema: r#"{"const": 1}"#,
+        also: &["schema_version"],
+    },
+    Key {
+        name: "name",
+        doc: "The suite's name.",
+        schema: TEXT,
+        also: &["description", "title", "id"],
+    },
     Key {
         name: "dataset",
         doc: "The records: a path, or a mapping with the path and how to read it. Paths start at the suite's folder.",
         schema: r##"{"$ref": "#/$defs/dataset"}"##,
-        also: &["data", "datasets", "records", "dataset_path", "test_cases", "testCases"],
+        also: &[
+            "data",
+            "datasets",
+            "records",
+            "dataset_path",
+            "test_cases",
+            "testCases",
+        ],
     },
     Key {
         name: "checks",
         doc: "What is judged: evaluators with their parameters.",
         schema: r##"{"type": "array", "items": {"$ref": "#/$defs/check"}}"##,
-        also: &["check", "tests", "test", "assert", "asserts", "assertions", "evals", "graders", "scorers", "metric", "testing_criteria", "evaluator", "custom_evaluators"],
+        also: &[
+            "check",
+            "tests",
+            "test",
+            "assert",
+            "asserts",
+            "assertions",
+            "evals",
+            "graders",
+            "scorers",
+            "metric",
+            "testing_criteria",
+            "evaluator",
+            "custom_evaluators",
+        ],
     },
     Key {
         name: "evaluators",
@@ -54,9 +85,24 @@ pub(super) const SUITE: &[Key] = &[
         schema: r##"{"$ref": "#/$defs/inputs"}"##,
         also: &["format_evaluator_inputs"],
     },
-    Key { name: "input_key", doc: "The key inside `query` that holds the input (LangChain).", schema: TEXT, also: &["inputKey"] },
-    Key { name: "prediction_key", doc: "The key inside `output` that holds the answer (LangChain).", schema: TEXT, also: &["predictionKey"] },
-    Key { name: "reference_key", doc: "The key inside `reference` that holds the expectation (LangChain).", schema: TEXT, also: &["referenceKey"] },
+    Key {
+        name: "input_key",
+        doc: "The key inside `query` that holds the input (LangChain).",
+        schema: TEXT,
+        also: &["inputKey"],
+    },
+    Key {
+        name: "prediction_key",
+        doc: "The key inside `output` that holds the answer (LangChain).",
+        schema: TEXT,
+        also: &["predictionKey"],
+    },
+    Key {
+        name: "reference_key",
+        doc: "The key inside `reference` that holds the expectation (LangChain).",
+        schema: TEXT,
+        also: &["referenceKey"],
+    },
     Key {
         name: "models",
         doc: "Models by role. Kept for model-graded evaluators, which are not in this version.",
@@ -86,17 +132,42 @@ pub(super) const DATASET: &[Key] = &[
         schema: r#"{"anyOf": [{"type": "string", "minLength": 1}, {"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1}]}"#,
         also: &["file", "files", "paths", "source", "url", "data"],
     },
-    Key { name: "format", doc: "The files' format, where their ending does not tell.", schema: ANY, also: &["type"] },
+    Key {
+        name: "format",
+        doc: "The files' format, where their ending does not tell.",
+        schema: ANY,
+        also: &["type"],
+    },
     Key {
         name: "fields",
         doc: "Which of the records' keys are which fields: a dotted path or a JSON Pointer a field.",
         schema: r##"{"$ref": "#/$defs/inputs"}"##,
         also: &["inputs", "mapping", "columns", "column_mapping"],
     },
-    Key { name: "where", doc: "Only records for which this expression is true.", schema: TEXT, also: &["when", "filter", "if"] },
-    Key { name: "limit", doc: "Only the first records, after `where` and `sample`.", schema: COUNT, also: &["max", "head", "n"] },
-    Key { name: "sample", doc: "Only so many records, drawn by `seed`.", schema: COUNT, also: &["sample_size"] },
-    Key { name: "seed", doc: "Which sample is drawn; 0 where left out.", schema: r#"{"type": "integer", "minimum": 0}"#, also: &["random_seed"] },
+    Key {
+        name: "where",
+        doc: "Only records for which this expression is true.",
+        schema: TEXT,
+        also: &["when", "filter", "if"],
+    },
+    Key {
+        name: "limit",
+        doc: "Only the first records, after `where` and `sample`.",
+        schema: COUNT,
+        also: &["max", "head", "n"],
+    },
+    Key {
+        name: "sample",
+        doc: "Only so many records, drawn by `seed`.",
+        schema: COUNT,
+        also: &["sample_size"],
+    },
+    Key {
+        name: "seed",
+        doc: "Which sample is drawn; 0 where left out.",
+        schema: r#"{"type": "integer", "minimum": 0}"#,
+        also: &["random_seed"],
+    },
 ];
 
 pub(super) const CHECK: &[Key] = &[
@@ -104,7 +175,18 @@ pub(super) const CHECK: &[Key] = &[
         name: "evaluator",
         doc: "The evaluator's id.",
         schema: r##"{"$ref": "#/$defs/evaluator_id"}"##,
-        also: &["metric", "type", "check", "kind", "id", "assert", "scorer", "grader", "evaluator_name", "evaluatorName"],
+        also: &[
+            "metric",
+            "type",
+            "check",
+            "kind",
+            "id",
+            "assert",
+            "scorer",
+            "grader",
+            "evaluator_name",
+            "evaluatorName",
+        ],
     },
     Key {
         name: "name",
@@ -116,9 +198,22 @@ pub(super) const CHECK: &[Key] = &[
         name: "params",
         doc: "The evaluator's parameters.",
         schema: ANY,
-        also: &["parameters", "param", "args", "arguments", "config", "kwargs", "with"],
+        also: &[
+            "parameters",
+            "param",
+            "args",
+            "arguments",
+            "config",
+            "kwargs",
+            "with",
+        ],
     },
-    Key { name: "options", doc: "The same as `params` (Context.ai).", schema: ANY, also: &[] },
+    Key {
+        name: "options",
+        doc: "The same as `params` (Context.ai).",
+        schema: ANY,
+        also: &[],
+    },
     Key {
         name: "threshold",
         doc: "The score from which the check passes; up to which, where lower is better.",
@@ -131,7 +226,12 @@ pub(super) const CHECK: &[Key] = &[
         schema: r##"{"$ref": "#/$defs/inputs"}"##,
         also: &["fields", "mapping", "transform"],
     },
-    Key { name: "when", doc: "Only records for which this expression is true; the others count as skipped.", schema: TEXT, also: &["where", "if", "filter", "condition"] },
+    Key {
+        name: "when",
+        doc: "Only records for which this expression is true; the others count as skipped.",
+        schema: TEXT,
+        also: &["where", "if", "filter", "condition"],
+    },
     Key {
         name: "repeat",
         doc: "How often a model judges one answer. A deterministic evaluator runs once.",
@@ -150,32 +250,107 @@ pub(super) const CHECK: &[Key] = &[
         schema: r#"{"type": "boolean"}"#,
         also: &["negate", "inverse", "invert"],
     },
-    Key { name: "judge", doc: "The model that judges; a deterministic evaluator asks none.", schema: ANY, also: &["model", "provider"] },
-    Key { name: "aggregate", doc: "How several judges agree; a deterministic evaluator asks none.", schema: ANY, also: &[] },
-    Key { name: "mode", doc: "How a judge is asked; a deterministic evaluator asks none.", schema: ANY, also: &[] },
-    Key { name: "prompt", doc: "The judge's prompt; a deterministic evaluator asks none.", schema: ANY, also: &[] },
+    Key {
+        name: "judge",
+        doc: "The model that judges; a deterministic evaluator asks none.",
+        schema: ANY,
+        also: &["model", "provider"],
+    },
+    Key {
+        name: "aggregate",
+        doc: "How several judges agree; a deterministic evaluator asks none.",
+        schema: ANY,
+        also: &[],
+    },
+    Key {
+        name: "mode",
+        doc: "How a judge is asked; a deterministic evaluator asks none.",
+        schema: ANY,
+        also: &[],
+    },
+    Key {
+        name: "prompt",
+        doc: "The judge's prompt; a deterministic evaluator asks none.",
+        schema: ANY,
+        also: &[],
+    },
 ];
 
 /// What a LangChain configuration has besides [`CHECK`] (`name` apart, all of the seed's alias).
 /// Options of the evaluator type stand beside these.
 pub(super) const LANGCHAIN: &[Key] = &[
-    Key { name: "evaluatorType", doc: "The evaluator's id (LangChain).", schema: r##"{"$ref": "#/$defs/evaluator_id"}"##, also: &["evaluator_type"] },
-    Key { name: "feedbackKey", doc: "The check's name (LangChain).", schema: TEXT, also: &["feedback_key"] },
+    Key {
+        name: "evaluatorType",
+        doc: "The evaluator's id (LangChain).",
+        schema: r##"{"$ref": "#/$defs/evaluator_id"}"##,
+        also: &["evaluator_type"],
+    },
+    Key {
+        name: "feedbackKey",
+        doc: "The check's name (LangChain).",
+        schema: TEXT,
+        also: &["feedback_key"],
+    },
     Key {
         name: "formatEvaluatorInputs",
         doc: "Where the check finds its fields, as paths into `rawInput`, `rawPrediction`, `rawReferenceOutput` and `run`.",
         schema: r##"{"$ref": "#/$defs/inputs"}"##,
         also: &["format_evaluator_inputs"],
     },
-    Key { name: "inputKey", doc: "The key inside `query` that holds the input.", schema: TEXT, also: &["input_key"] },
-    Key { name: "predictionKey", doc: "The key inside `output` that holds the answer.", schema: TEXT, also: &["prediction_key"] },
-    Key { name: "referenceKey", doc: "The key inside `reference` that holds the expectation.", schema: TEXT, also: &["reference_key"] },
-    Key { name: "llm", doc: "The model that judges; a deterministic evaluator asks none.", schema: ANY, also: &["eval_llm", "evalLlm"] },
-    Key { name: "chainOptions", doc: "The judge's prompt and settings; a deterministic evaluator asks none.", schema: ANY, also: &["chain_options"] },
-    Key { name: "criteria", doc: "What a model judges by; a deterministic evaluator reads none.", schema: ANY, also: &[] },
-    Key { name: "agentTools", doc: "An agent's tools, for `trajectory`.", schema: ANY, also: &["agent_tools"] },
-    Key { name: "distanceMetric", doc: "The distance of `embedding_distance` and `string_distance`.", schema: ANY, also: &["distance_metric"] },
-    Key { name: "embedding", doc: "The embedding model of `embedding_distance`.", schema: ANY, also: &["embeddings"] },
+    Key {
+        name: "inputKey",
+        doc: "The key inside `query` that holds the input.",
+        schema: TEXT,
+        also: &["input_key"],
+    },
+    Key {
+        name: "predictionKey",
+        doc: "The key inside `output` that holds the answer.",
+        schema: TEXT,
+        also: &["prediction_key"],
+    },
+    Key {
+        name: "referenceKey",
+        doc: "The key inside `reference` that holds the expectation.",
+        schema: TEXT,
+        also: &["reference_key"],
+    },
+    Key {
+        name: "llm",
+        doc: "The model that judges; a deterministic evaluator asks none.",
+        schema: ANY,
+        also: &["eval_llm", "evalLlm"],
+    },
+    Key {
+        name: "chainOptions",
+        doc: "The judge's prompt and settings; a deterministic evaluator asks none.",
+        schema: ANY,
+        also: &["chain_options"],
+    },
+    Key {
+        name: "criteria",
+        doc: "What a model judges by; a deterministic evaluator reads none.",
+        schema: ANY,
+        also: &[],
+    },
+    Key {
+        name: "agentTools",
+        doc: "An agent's tools, for `trajectory`.",
+        schema: ANY,
+        also: &["agent_tools"],
+    },
+    Key {
+        name: "distanceMetric",
+        doc: "The distance of `embedding_distance` and `string_distance`.",
+        schema: ANY,
+        also: &["distance_metric"],
+    },
+    Key {
+        name: "embedding",
+        doc: "The embedding model of `embedding_distance`.",
+        schema: ANY,
+        also: &["embeddings"],
+    },
 ];
 
 pub(super) fn names(keys: &'static [Key]) -> Vec<&'static str> {
@@ -184,7 +359,9 @@ pub(super) fn names(keys: &'static [Key]) -> Vec<&'static str> {
 
 /// The key that another tool's word stands for.
 pub(super) fn meant(keys: &'static [Key], word: &str) -> Option<&'static str> {
-    keys.iter().find(|key| key.also.contains(&word)).map(|key| key.name)
+    keys.iter()
+        .find(|key| key.also.contains(&word))
+        .map(|key| key.name)
 }
 
 #[cfg(test)]

@@ -75,10 +75,15 @@ impl Suite {
     }
 
     /// Settles what hung on the data: without checks of their own in the records, a suite must have
-    /// checks, and its gates must name them.
+    /// checks, and its gates must name them; with them, every field is wanted.
     pub fn settle(mut self, records_bring_checks: bool) -> Result<Self, SuiteErrors> {
         let errors = std::mem::take(&mut self.unsettled);
-        if records_bring_checks || errors.is_empty() { Ok(self) } else { Err(SuiteErrors(errors)) }
+        if records_bring_checks {
+            self.wanted.fields = self.wanted.fields.union(own::READS);
+        } else if !errors.is_empty() {
+            return Err(SuiteErrors(errors));
+        }
+        Ok(self)
     }
 
     /// The dataset's own mapping of fields.

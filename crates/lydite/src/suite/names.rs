@@ -52,32 +52,137 @@ const MODEL_GRADED: &[&str] = &[
 
 /// Other tools' names in snake_case, ours (the first that is registered), and what to add to get the same.
 const OTHER_TOOLS: &[(&[&str], &[&str], Addition)] = &[
-    (&["icontains", "contains_ignore_case"], &["contains"], Addition::IgnoreCase),
+    (
+        &["icontains", "contains_ignore_case"],
+        &["contains"],
+        Addition::IgnoreCase,
+    ),
     (&["icontains_any"], &["contains_any"], Addition::IgnoreCase),
     (&["icontains_all"], &["contains_all"], Addition::IgnoreCase),
-    (&["iequals", "equals_ignore_case"], &["equals", "exact_match"], Addition::IgnoreCase),
-    (&["includes", "include", "substring", "contain"], &["contains"], Addition::Nothing),
-    (&["contains_phrase", "context_contains", "phrase"], &["context_contains_phrase"], Addition::Nothing),
-    (&["golden", "golden_answer", "golden_match"], &["golden_response"], Addition::Nothing),
-    (&["equal", "eq", "is_equal", "string_equals"], &["equals", "exact_match"], Addition::Nothing),
-    (&["exact", "match", "string_match", "em"], &["exact_match", "equals"], Addition::Nothing),
-    (&["regexp", "matches", "pattern", "re"], &["regex", "regex_match"], Addition::Nothing),
-    (&["is_json", "json", "valid_json", "is_valid_json", "json_valid"], &["json_validity"], Addition::Nothing),
-    (&["has_json", "includes_json"], &["contains_json"], Addition::Nothing),
-    (&["json_schema", "is_json_schema", "schema", "json_schema_match"], &["json_schema_validation"], Addition::Nothing),
-    (&["json_equal", "json_equals", "json_match", "json_exact_match"], &["json_equality"], Addition::Nothing),
-    (&["levenshtein", "levenshtein_distance", "edit_distance", "levenshtein_ratio"], &["string_distance"], Addition::Distance("levenshtein")),
-    (&["damerau_levenshtein"], &["string_distance"], Addition::Distance("damerau_levenshtein")),
-    (&["jaro_winkler"], &["string_distance"], Addition::Distance("jaro_winkler")),
+    (
+        &["iequals", "equals_ignore_case"],
+        &["equals", "exact_match"],
+        Addition::IgnoreCase,
+    ),
+    (
+        &["includes", "include", "substring", "contain"],
+        &["contains"],
+        Addition::Nothing,
+    ),
+    (
+        &["contains_phrase", "context_contains", "phrase"],
+        &["context_contains_phrase"],
+        Addition::Nothing,
+    ),
+    (
+        &["golden", "golden_answer", "golden_match"],
+        &["golden_response"],
+        Addition::Nothing,
+    ),
+    (
+        &["equal", "eq", "is_equal", "string_equals"],
+        &["equals", "exact_match"],
+        Addition::Nothing,
+    ),
+    (
+        &["exact", "match", "string_match", "em"],
+        &["exact_match", "equals"],
+        Addition::Nothing,
+    ),
+    (
+        &["regexp", "matches", "pattern", "re"],
+        &["regex", "regex_match"],
+        Addition::Nothing,
+    ),
+    (
+        &[
+            "is_json",
+            "json",
+            "valid_json",
+            "is_valid_json",
+            "json_valid",
+        ],
+        &["json_validity"],
+        Addition::Nothing,
+    ),
+    (
+        &["has_json", "includes_json"],
+        &["contains_json"],
+        Addition::Nothing,
+    ),
+    (
+        &[
+            "json_schema",
+            "is_json_schema",
+            "schema",
+            "json_schema_match",
+        ],
+        &["json_schema_validation"],
+        Addition::Nothing,
+    ),
+    (
+        &[
+            "json_equal",
+            "json_equals",
+            "json_match",
+            "json_exact_match",
+        ],
+        &["json_equality"],
+        Addition::Nothing,
+    ),
+    (
+        &[
+            "levenshtein",
+            "levenshtein_distance",
+            "edit_distance",
+            "levenshtein_ratio",
+        ],
+        &["string_distance"],
+        Addition::Distance("levenshtein"),
+    ),
+    (
+        &["damerau_levenshtein"],
+        &["string_distance"],
+        Addition::Distance("damerau_levenshtein"),
+    ),
+    (
+        &["jaro_winkler"],
+        &["string_distance"],
+        Addition::Distance("jaro_winkler"),
+    ),
     (&["jaro"], &["string_distance"], Addition::Distance("jaro")),
-    (&["hamming"], &["string_distance"], Addition::Distance("hamming")),
-    (&["indel"], &["string_distance"], Addition::Distance("indel")),
-    (&["string_similarity", "fuzzy_match", "fuzzy"], &["string_similarity", "string_distance"], Addition::Nothing),
-    (&["startswith", "begins_with", "prefix"], &["starts_with"], Addition::Nothing),
+    (
+        &["hamming"],
+        &["string_distance"],
+        Addition::Distance("hamming"),
+    ),
+    (
+        &["indel"],
+        &["string_distance"],
+        Addition::Distance("indel"),
+    ),
+    (
+        &["string_similarity", "fuzzy_match", "fuzzy"],
+        &["string_similarity", "string_distance"],
+        Addition::Nothing,
+    ),
+    (
+        &["startswith", "begins_with", "prefix"],
+        &["starts_with"],
+        Addition::Nothing,
+    ),
     (&["endswith", "suffix"], &["ends_with"], Addition::Nothing),
     (&["sacrebleu", "bleu_score"], &["bleu"], Addition::Nothing),
-    (&["rouge", "rouge_n", "rouge_score"], &["rouge", "rouge_l", "rouge_n"], Addition::Nothing),
-    (&["word_count", "max_length", "min_length", "char_count"], &["length"], Addition::Nothing),
+    (
+        &["rouge", "rouge_n", "rouge_score"],
+        &["rouge", "rouge_l", "rouge_n"],
+        Addition::Nothing,
+    ),
+    (
+        &["word_count", "max_length", "min_length", "char_count"],
+        &["length"],
+        Addition::Nothing,
+    ),
 ];
 
 #[derive(Clone, Copy)]
@@ -90,7 +195,12 @@ enum Addition {
 /// What to say of a name that no evaluator has: message and help.
 pub(super) fn unknown_evaluator(name: &str, registry: &Registry) -> (String, String) {
     let plain = snake_case(name);
-    let ids = registry.entries().iter().map(|entry| entry.info.id).collect::<Vec<_>>().join(", ");
+    let ids = registry
+        .entries()
+        .iter()
+        .map(|entry| entry.info.id)
+        .collect::<Vec<_>>()
+        .join(", ");
     let help = format!("evaluators: {ids}");
     let registered = registry.get(&plain).is_some();
     if !registered && let Some(model) = MODEL_GRADED.iter().find(|known| **known == plain) {
@@ -99,7 +209,10 @@ pub(super) fn unknown_evaluator(name: &str, registry: &Registry) -> (String, Str
         } else {
             ""
         };
-        return (format!("`{name}` comes with model-graded evaluators, which are not in this version"), format!("{instead}{help}"));
+        return (
+            format!("`{name}` comes with model-graded evaluators, which are not in this version"),
+            format!("{instead}{help}"),
+        );
     }
     let message = match suggestion(&plain, registry) {
         Some(suggestion) => format!("no evaluator is called `{name}` (did you mean {suggestion}?)"),
@@ -121,7 +234,9 @@ fn suggestion(name: &str, registry: &Registry) -> Option<String> {
     {
         return Some(format!("{found} with `not: true`"));
     }
-    let bare = ["_metric", "_evaluator", "_eval", "_check", "_score"].into_iter().find_map(|end| name.strip_suffix(end));
+    let bare = ["_metric", "_evaluator", "_eval", "_check", "_score"]
+        .into_iter()
+        .find_map(|end| name.strip_suffix(end));
     if let Some(bare) = bare.filter(|bare| registry.get(bare).is_some()) {
         return Some(format!("`{bare}`"));
     }
@@ -129,7 +244,9 @@ fn suggestion(name: &str, registry: &Registry) -> Option<String> {
 }
 
 fn other_tool(name: &str, registry: &Registry) -> Option<String> {
-    let (_, ours, addition) = OTHER_TOOLS.iter().find(|(theirs, _, _)| theirs.contains(&name))?;
+    let (_, ours, addition) = OTHER_TOOLS
+        .iter()
+        .find(|(theirs, _, _)| theirs.contains(&name))?;
     let entry = ours.iter().find_map(|id| registry.get(id))?;
     let id = entry.info.id;
     Some(match addition_text(*addition, entry) {
@@ -141,11 +258,17 @@ fn other_tool(name: &str, registry: &Registry) -> Option<String> {
 fn addition_text(addition: Addition, entry: &Entry) -> Option<String> {
     match addition {
         Addition::Nothing => None,
-        Addition::Distance(value) => has_param(entry, "distance").then(|| format!("distance: {value}")),
-        Addition::IgnoreCase => [("ignore_case", "true"), ("case_sensitive", "false"), ("capitalization", "agnostic")]
-            .into_iter()
-            .find(|(param, _)| has_param(entry, param))
-            .map(|(param, value)| format!("{param}: {value}")),
+        Addition::Distance(value) => {
+            has_param(entry, "distance").then(|| format!("distance: {value}"))
+        }
+        Addition::IgnoreCase => [
+            ("ignore_case", "true"),
+            ("case_sensitive", "false"),
+            ("capitalization", "agnostic"),
+        ]
+        .into_iter()
+        .find(|(param, _)| has_param(entry, param))
+        .map(|(param, value)| format!("{param}: {value}")),
     }
 }
 
@@ -160,7 +283,12 @@ pub(super) fn params(entry: &Entry) -> impl Iterator<Item = &str> {
     let reference = entry.reads_reference().then_some("reference");
     own.into_iter()
         .flat_map(|own| own.keys().map(String::as_str))
-        .chain(reference.into_iter().chain(entry.info.reference_alias).filter(move |name| own.is_none_or(|own| !own.contains_key(*name))))
+        .chain(
+            reference
+                .into_iter()
+                .chain(entry.info.reference_alias)
+                .filter(move |name| own.is_none_or(|own| !own.contains_key(*name))),
+        )
 }
 
 /// `camelCase`, `kebab-case` and `Title Case` as `snake_case`.
@@ -204,7 +332,11 @@ mod tests {
 
     #[test]
     fn lists_hold_snake_case_names_once() {
-        let mut names: Vec<&str> = OTHER_TOOLS.iter().flat_map(|(theirs, _, _)| theirs.iter().copied()).chain(MODEL_GRADED.iter().copied()).collect();
+        let mut names: Vec<&str> = OTHER_TOOLS
+            .iter()
+            .flat_map(|(theirs, _, _)| theirs.iter().copied())
+            .chain(MODEL_GRADED.iter().copied())
+            .collect();
         assert!(names.iter().all(|name| snake_case(name) == *name));
         let count = names.len();
         names.sort_unstable();

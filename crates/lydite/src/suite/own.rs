@@ -1,11 +1,11 @@
 //! Checks that records bring themselves: the `evaluators` of a record.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
-use super::build::{free_name, report, spec};
+use super::build::{Names, report, spec};
 use super::error::{Desk, Source};
 use super::forms::{self, Draft};
 use crate::check::{Check, CheckSpec};
@@ -30,8 +30,12 @@ pub struct OwnSpec {
 /// Reads one entry: an id, `{id: parameters}`, Context.ai's `{evaluator, options}`, or LangChain's form.
 pub fn read(json: &str, registry: &Registry) -> Result<OwnSpec, String> {
     let (desk, draft) = draft(json, registry)?;
-    finish(desk)?;
-    Ok(OwnSpec { spec: spec(&draft, false), named: draft.name.is_some(), entry: draft.entry })
+    finish(&desk)?;
+    Ok(OwnSpec {
+        spec: spec(&draft, false),
+        named: draft.name.is_some(),
+        entry: draft.entry,
+    })
 }
 
 /// Compiled checks of records, kept by their JSON text. One a thread.
@@ -60,27 +64,47 @@ impl OwnChecks {
     /// and equal parameters is left out, since the suite runs it already.
     ///
     /// An error says which entry is wrong and why.
-    pub fn of(&mut self, evaluators: Raw<'_>, registry: &Registry, suite: &[Check]) -> Result<Vec<Arc<Check>>, String> {
-        let Raw::Json(source) = evaluators else { return Err(NO_LIST.to_owned()) };
+    pub fn of(
+        &mut self,
+        evaluators: Raw<'_>,
+        registry: &Registry,
+        suite: &[Check],
+    ) -> Result<Vec<Arc<Check>>, String> {
+        let Raw::Json(source) = evaluators else {
+            return Err(NO_LIST.to_owned());
+        };
         let items: Vec<&RawValue> = serde_json::from_str(source).map_err(|_| NO_LIST.to_owned())?;
         let mut found: Vec<Arc<Check>> = Vec::with_capacity(items.len());
-        let mut given: HashSet<String> = HashSet::new();
+        let mut names = Names::default();
+        for check in suite {
+            names.take(&check.name);
+        }
         for (index, item) in items.into_iter().enumerate() {
             let place = |message: &str| format!("entry {} of `evaluators`: {message}", index + 1);
-            let own = self.compiled(item.get(), None, registry).map_err(|message| place(&message))?;
+            let own = self
+                .compiled(item.get(), None, registry)
+                .map_err(|message| place(&message))?;
             if let Some(check) = suite.iter().find(|check| check.name == own.check.name) {
                 same_as_suite(&own.check, check, registry).map_err(|message| place(&message))?;
                 continue;
             }
-            if own.named && !given.insert(own.check.name.clone()) {
-                return Err(place(&format!("the name `{}` is given twice", own.check.name)));
+            if own.named {
+                if !names.take(&own.check.name) {
+                    return Err(place(&format!(
+                        "the name `{}` is taken; give the check another `name`",
+                        own.check.name
+                    )));
+                }
+                found.push(own.check);
+                continue;
             }
-            let taken = |name: &str| found.iter().any(|check| check.name == name) || suite.iter().any(|check| check.name == name);
-            let name = free_name(&own.check.name, taken);
+            let name = names.free(&own.check.name);
             if name == own.check.name {
                 found.push(own.check);
             } else {
-                let renamed = self.compiled(item.get(), Some(&name), registry).map_err(|message| place(&message))?;
+                let renamed = self
+                    .compiled(item.get(), Some(&name), registry)
+                    .map_err(|message| place(&message))?;
                 found.push(renamed.check);
             }
         }
@@ -114,13 +138,20 @@ fn compile(json: &str, name: Option<&str>, registry: &Registry) -> Result<Own, S
     if let Some(name) = name {
         name.clone_into(&mut spec.name);
     }
-    let check = Check::compile(&draft.entry, spec, &mut wanted).map_err(|errors| report(&mut desk, &draft, errors)).ok();
-    finish(desk)?;
+    let check = Check::compile(&draft.entry, spec, &mut wanted)
+        .map_err(|errors| report(&mut desk, &draft, errors))
+        .ok();
+    finish(&desk)?;
     if let Some(key) = wanted.keys.first() {
-        return Err(format!("a record's own check reads the fields of records only, and `{key}` is none"));
+        return Err(format!(
+            "a record's own check reads the fields of records only, and `{key}` is none"
+        ));
     }
     match check {
-        Some(check) => Ok(Own { check: Arc::new(check), named: draft.name.is_some() }),
+        Some(check) => Ok(Own {
+            check: Arc::new(check),
+            named: draft.name.is_some(),
+        }),
         None => Err("the check can't be read".to_owned()),
     }
 }
@@ -130,16 +161,23 @@ fn draft(json: &str, registry: &Registry) -> Result<(Desk, Draft), String> {
     let mut desk = Desk::new(Source::new("evaluators", json));
     match forms::read(&mut desk, registry, &node) {
         Some(draft) => Ok((desk, draft)),
-        None => Err(finish(desk).err().unwrap_or_else(|| "the check can't be read".to_owned())),
+        None => Err(finish(&desk)
+            .err()
+            .unwrap_or_else(|| "the check can't be read".to_owned())),
     }
 }
 
 /// All errors on one line.
-fn finish(desk: Desk) -> Result<(), String> {
+fn finish(desk: &Desk) -> Result<(), String> {
     if desk.errors.is_empty() {
         return Ok(());
     }
-    Err(desk.errors.iter().map(super::SuiteError::one_line).collect::<Vec<_>>().join("; "))
+    Err(desk
+        .errors
+        .iter()
+        .map(super::SuiteError::one_line)
+        .collect::<Vec<_>>()
+        .join("; "))
 }
 
 fn same_as_suite(own: &Check, suite: &Check, registry: &Registry) -> Result<(), String> {
@@ -147,5 +185,8 @@ fn same_as_suite(own: &Check, suite: &Check, registry: &Registry) -> Result<(), 
     if entry.is_some_and(|entry| own.same_measure(suite, entry)) {
         return Ok(());
     }
-    Err(format!("the suite has a check `{}` with other parameters; give the record's check a `name` of its own", own.name))
+    Err(format!(
+        "the suite has a check `{}` with other parameters; give the record's check a `name` of its own",
+        own.name
+    ))
 }

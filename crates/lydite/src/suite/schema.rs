@@ -16,19 +16,28 @@ pub fn suite_schema(registry: &Registry) -> Value {
     let mut defs = Map::new();
     defs.insert("dataset".into(), dataset());
     defs.insert("inputs".into(), input_fields());
-    defs.insert("gate".into(), json!({"type": "string", "pattern": gate::pattern()}));
-    defs.insert("place".into(), json!({
-        "description": "A value that each record brings.",
-        "type": "string",
-        "pattern": "^\\{\\{.+\\}\\}$",
-    }));
+    defs.insert(
+        "gate".into(),
+        json!({"type": "string", "pattern": gate::pattern()}),
+    );
+    defs.insert(
+        "place".into(),
+        json!({
+            "description": "A value that each record brings.",
+            "type": "string",
+            "pattern": "^\\{\\{.+\\}\\}$",
+        }),
+    );
     defs.insert("evaluator_id".into(), evaluator_ids(registry));
-    defs.insert("check".into(), json!({"anyOf": [
-        {"$ref": "#/$defs/evaluator_id"},
-        {"$ref": "#/$defs/check_short"},
-        {"$ref": "#/$defs/check_long"},
-        {"$ref": "#/$defs/check_langchain"},
-    ]}));
+    defs.insert(
+        "check".into(),
+        json!({"anyOf": [
+            {"$ref": "#/$defs/evaluator_id"},
+            {"$ref": "#/$defs/check_short"},
+            {"$ref": "#/$defs/check_long"},
+            {"$ref": "#/$defs/check_langchain"},
+        ]}),
+    );
     defs.insert("check_short".into(), short(registry));
     defs.insert("check_long".into(), long(registry));
     defs.insert("check_langchain".into(), langchain());
@@ -47,7 +56,9 @@ pub fn suite_schema(registry: &Registry) -> Value {
 }
 
 fn properties(keys: &[Key]) -> Map<String, Value> {
-    keys.iter().map(|key| (key.name.to_owned(), described(key))).collect()
+    keys.iter()
+        .map(|key| (key.name.to_owned(), described(key)))
+        .collect()
 }
 
 fn described(key: &Key) -> Value {
@@ -73,8 +84,12 @@ fn dataset() -> Value {
 
 fn input_fields() -> Value {
     let path = json!({"type": "string", "minLength": 1});
-    let names = Field::ALL.map(Field::as_str).into_iter().chain(inputs::WORDS.iter().map(|(word, _)| *word));
-    let properties: Map<String, Value> = names.map(|name| (name.to_owned(), path.clone())).collect();
+    let names = Field::ALL
+        .map(Field::as_str)
+        .into_iter()
+        .chain(inputs::WORDS.iter().map(|(word, _)| *word));
+    let properties: Map<String, Value> =
+        names.map(|name| (name.to_owned(), path.clone())).collect();
     json!({"type": "object", "properties": properties, "additionalProperties": false})
 }
 
@@ -82,7 +97,9 @@ fn evaluator_ids(registry: &Registry) -> Value {
     let ids: Vec<Value> = registry
         .entries()
         .iter()
-        .flat_map(|entry| names(entry).map(|name| json!({"const": name, "description": entry.summary()})))
+        .flat_map(|entry| {
+            names(entry).map(|name| json!({"const": name, "description": entry.summary()}))
+        })
         .collect();
     json!({"oneOf": ids})
 }
@@ -92,12 +109,19 @@ fn short(registry: &Registry) -> Value {
     let mut properties = Map::new();
     for entry in registry.entries() {
         let mut forms = vec![params_ref(entry)];
-        if let Some(principal) = entry.info.principal.or_else(|| entry.reads_reference().then_some("reference")) {
+        if let Some(principal) = entry
+            .info
+            .principal
+            .or_else(|| entry.reads_reference().then_some("reference"))
+        {
             let pointer = format!("#/$defs/{}/properties/{principal}", params_name(entry));
             forms.push(json!({"not": {"type": "object"}, "$ref": pointer}));
         }
         for name in names(entry) {
-            properties.insert(name.to_owned(), json!({"description": entry.summary(), "anyOf": forms}));
+            properties.insert(
+                name.to_owned(),
+                json!({"description": entry.summary(), "anyOf": forms}),
+            );
         }
     }
     json!({"type": "object", "properties": properties, "additionalProperties": false, "minProperties": 1, "maxProperties": 1})
@@ -132,7 +156,9 @@ fn langchain() -> Value {
             known.insert((*other).to_owned(), described(key));
         }
     }
-    let own = properties(keys::CHECK).into_iter().filter(|(name, _)| name != "evaluator");
+    let own = properties(keys::CHECK)
+        .into_iter()
+        .filter(|(name, _)| name != "evaluator");
     known.extend(own);
     json!({
         "type": "object",
@@ -147,10 +173,16 @@ fn params(entry: &Entry) -> Value {
     let mut schema = (*entry.schema).clone();
     let pointer = format!("#/$defs/{}", params_name(entry));
     relocate(&mut schema, &pointer);
-    let Value::Object(object) = &mut schema else { return schema };
+    let Value::Object(object) = &mut schema else {
+        return schema;
+    };
     object.insert("type".into(), "object".into());
-    let properties = object.entry("properties").or_insert_with(|| Value::Object(Map::new()));
-    let Value::Object(properties) = properties else { return schema };
+    let properties = object
+        .entry("properties")
+        .or_insert_with(|| Value::Object(Map::new()));
+    let Value::Object(properties) = properties else {
+        return schema;
+    };
     for property in properties.values_mut() {
         allow_place(property);
     }
@@ -165,7 +197,9 @@ fn params(entry: &Entry) -> Value {
 
 /// A parameter may be `{{ path }}` in place of its value.
 fn allow_place(property: &mut Value) {
-    let Value::Object(object) = property else { return };
+    let Value::Object(object) = property else {
+        return;
+    };
     let mut outer = Map::new();
     for key in ["description", "default"] {
         if let Some(value) = object.remove(key) {

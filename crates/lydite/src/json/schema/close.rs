@@ -8,22 +8,11 @@ use serde_json::{Map, Value};
 
 /// The schema that accepts what strict mode accepts, or `None` where only a walk can tell.
 pub(super) fn closed(schema: &Value, draft: Draft) -> Option<Value> {
-    let refs_stand_alone = matches!(draft, Draft::Draft4 | Draft::Draft6 | Draft::Draft7);
+    let closer = Closer {
+        refs_stand_alone: matches!(draft, Draft::Draft4 | Draft::Draft6 | Draft::Draft7),
+    };
     let mut root = schema.clone();
-    if let Value::Object(root) = &mut root {
-        root.remove("$schema");
-        root.remove("$id");
-        root.remove("id");
-    }
-    let closer = Closer { refs_stand_alone };
-    closer.close(&mut root)?;
-    if let (Value::Object(closed), Value::Object(schema)) = (&mut root, schema) {
-        for key in ["$schema", "$id", "id"] {
-            if let Some(value) = schema.get(key) {
-                closed.insert(key.to_owned(), value.clone());
-            }
-        }
-    }
+    closer.close_but(&mut root, &["$schema", "$id", "id"])?;
     Some(root)
 }
 
@@ -69,83 +58,74 @@ const TOO_MUCH: &[&str] = &[
 impl Closer {
     /// Closes a schema in place, or gives up.
     fn close(&self, schema: &mut Value) -> Option<Reach> {
+        self.close_but(schema, &[])
+    }
+
+    /// The same where some of [`TOO_MUCH`] do no harm.
+    fn close_but(&self, schema: &mut Value, harmless: &[&str]) -> Option<Reach> {
         let Value::Object(schema) = schema else {
             return Some(Reach::Surface);
         };
-        for key in ["$defs", "definitions"] {
-            self.close_each(schema.get_mut(key))?;
-        }
+        self.close_each(schema, "$defs")?;
+        self.close_each(schema, "definitions")?;
         if schema.contains_key("$ref") && self.refs_stand_alone {
             return is_to_a_definition(schema).then_some(Reach::Inside);
         }
-        if TOO_MUCH.iter().any(|keyword| schema.contains_key(*keyword)) {
-            return None;
-        }
-        let untouched = ["not", "propertyNames"];
-        if untouched
-            .iter()
-            .any(|keyword| schema.get(*keyword).is_some_and(refers))
-        {
+        let too_much =
+            |keyword: &&str| schema.contains_key(*keyword) && !harmless.contains(keyword);
+        let referring = |keyword: &&str| schema.get(*keyword).is_some_and(refers);
+        if TOO_MUCH.iter().any(too_much) || ["not", "propertyNames"].iter().any(referring) {
             return None;
         }
         let inside = [
             self.own_keywords(schema)?,
-            self.reference(schema)?,
             self.all_of(schema)?,
-            self.alternatives(schema.get_mut("anyOf"))?,
-            self.alternatives(schema.get_mut("oneOf"))?,
+            self.alternatives(schema, "anyOf")?,
+            self.alternatives(schema, "oneOf")?,
+            schema.contains_key("$ref"),
         ];
-        let inside = inside.into_iter().filter(|inside| *inside).count();
-        match inside {
-            _ if only_scalars(schema) && inside <= 1 => Some(Reach::Scalar),
+        if inside[4] && !is_to_a_definition(schema) {
+            return None;
+        }
+        match inside.into_iter().filter(|inside| *inside).count() {
+            0 | 1 if only_scalars(schema) => Some(Reach::Scalar),
             0 => Some(Reach::Surface),
             1 => Some(Reach::Inside),
             _ => None,
         }
     }
 
-    /// The keywords that go to properties and elements.
+    /// The keywords that go to properties and elements: whether there are any.
     fn own_keywords(&self, schema: &mut Map<String, Value>) -> Option<bool> {
-        let names = |schema: &Map<String, Value>| match schema.get("properties") {
+        for key in ["properties", "prefixItems"] {
+            self.close_each(schema, key)?;
+        }
+        for key in ["additionalProperties", "additionalItems", "items"] {
+            match schema.get_mut(key) {
+                Some(Value::Array(_)) => self.close_each(schema, key)?,
+                Some(below) => drop(self.close(below)?),
+                None => {}
+            }
+        }
+        let names = match schema.get("properties") {
             Some(Value::Object(properties)) => !properties.is_empty(),
             _ => false,
         };
-        self.close_each(schema.get_mut("properties"))?;
-        self.close_each(schema.get_mut("prefixItems"))?;
-        for key in ["additionalProperties", "additionalItems"] {
-            schema
-                .get_mut(key)
-                .map_or(Some(Reach::Surface), |schema| self.close(schema))?;
-        }
-        match schema.get_mut("items") {
-            Some(Value::Array(items)) => items
-                .iter_mut()
-                .try_for_each(|item| self.close(item).map(drop))?,
-            Some(item) => drop(self.close(item)?),
-            None => {}
-        }
         let keywords = [
             "items",
             "prefixItems",
             "additionalItems",
             "additionalProperties",
         ];
-        let inside = names(schema) || keywords.iter().any(|keyword| schema.contains_key(*keyword));
+        let inside = names || keywords.iter().any(|keyword| schema.contains_key(*keyword));
         let open = matches!(
             schema.get("additionalProperties"),
             None | Some(Value::Bool(true))
         );
-        if names(schema) && open {
+        if names && open {
             schema.insert("additionalProperties".to_owned(), Value::Bool(false));
         }
         Some(inside)
-    }
-
-    fn reference(&self, schema: &Map<String, Value>) -> Option<bool> {
-        if !schema.contains_key("$ref") {
-            return Some(false);
-        }
-        is_to_a_definition(schema).then_some(true)
     }
 
     fn all_of(&self, schema: &mut Map<String, Value>) -> Option<bool> {
@@ -165,8 +145,8 @@ impl Closer {
     }
 
     /// Of `anyOf` and `oneOf`, one branch may go inside where no other can hold for the same value.
-    fn alternatives(&self, branches: Option<&mut Value>) -> Option<bool> {
-        let Some(Value::Array(branches)) = branches else {
+    fn alternatives(&self, schema: &mut Map<String, Value>, keyword: &str) -> Option<bool> {
+        let Some(Value::Array(branches)) = schema.get_mut(keyword) else {
             return Some(false);
         };
         let reaches = self.reaches(branches)?;
@@ -188,9 +168,9 @@ impl Closer {
             .collect()
     }
 
-    /// Closes the schemas of a map or a list.
-    fn close_each(&self, schemas: Option<&mut Value>) -> Option<()> {
-        match schemas {
+    /// Closes the schemas in the map or the list of a keyword.
+    fn close_each(&self, schema: &mut Map<String, Value>, keyword: &str) -> Option<()> {
+        match schema.get_mut(keyword) {
             Some(Value::Object(map)) => map
                 .values_mut()
                 .try_for_each(|schema| self.close(schema).map(drop)),

@@ -232,7 +232,9 @@ impl Walk<'_> {
         let mut total: f64 = pairs.iter().map(|pair| pair.weight).sum();
         if total <= 0.0 {
             self.zero_weight = true;
-            pairs.iter_mut().for_each(|pair| pair.weight = 1.0);
+            for pair in &mut pairs {
+                pair.weight = 1.0;
+            }
             total = pairs.len() as f64;
         }
         let mut sum = 0.0;
@@ -407,8 +409,9 @@ fn union<'j, 'a>(
 /// Everything but two objects and two lists that are not both empty.
 fn scalars(a: &Json<'_>, b: &Json<'_>, booleans: Booleans) -> f64 {
     match (a, b) {
-        (Json::Null, Json::Null) => 1.0,
-        (Json::Object(_), Json::Object(_)) | (Json::Array(_), Json::Array(_)) => 1.0,
+        (Json::Null, Json::Null)
+        | (Json::Object(_), Json::Object(_))
+        | (Json::Array(_), Json::Array(_)) => 1.0,
         (Json::String(a), Json::String(b)) => strings(a, b),
         (Json::Bool(a), Json::Bool(b)) => f64::from(u8::from(a == b)),
         (Json::Number(a), Json::Number(b)) => {

@@ -1,0 +1,18 @@
+//! `lydite completions`: for the shell.
+
+use clap::CommandFactory as _;
+use clap_complete::Shell;
+
+use crate::{Cli, CommandResult};
+
+/// Print a completion script for a shell.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The shell.
+    shell: Shell,
+}
+
+pub fn run(args: &Args) -> CommandResult {
+    clap_complete::generate(args.shell, &mut Cli::command(), "lydite", &mut std::io::stdout());
+    Ok(0)
+}

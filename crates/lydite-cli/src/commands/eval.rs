@@ -1,0 +1,136 @@
+//! `lydite eval`: one record, one evaluator.
+
+use std::io::Read as _;
+
+use lydite::evaluator::Registry;
+use lydite::node::{Node, did_you_mean};
+use lydite::outcome::Verdict;
+use lydite::results::CheckResult;
+use lydite::single;
+use serde_json::{Map, Value};
+
+use super::text_or_file;
+use crate::CommandResult;
+
+/// Judge one record with one evaluator.
+///
+/// A value that starts with `@` reads a file. Exit codes as for `run`: 0 pass or measured, 1 fail or partial, 3 no
+/// verdict.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The evaluator; see `lydite evaluators list`.
+    id: String,
+    /// What was asked.
+    #[arg(long, value_name = "TEXT")]
+    query: Option<String>,
+    /// The answer.
+    #[arg(long, value_name = "TEXT")]
+    output: Option<String>,
+    /// The right answer.
+    #[arg(long, value_name = "TEXT")]
+    reference: Option<String>,
+    /// A retrieved passage; may be given several times.
+    #[arg(long = "context", value_name = "TEXT")]
+    contexts: Vec<String>,
+    /// Parameters as YAML or JSON; `threshold`, `not` and `on_missing` may stand among them.
+    #[arg(long, value_name = "YAML")]
+    params: Option<String>,
+    /// A record as JSON; `-` is stdin. The other flags add to it.
+    #[arg(long, value_name = "FILE")]
+    record: Option<String>,
+    /// The whole result as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &Args) -> CommandResult {
+    let registry = Registry::builtin();
+    let entry = registry.get(&args.id).ok_or_else(|| unknown(&registry, &args.id))?;
+    let params = params(args, entry.info.principal)?;
+    let record = record(args)?;
+    let result = single::judge(entry, entry.info.id, &params, &record.to_string()).map_err(|error| error.to_string())?;
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&result).map_err(|error| error.to_string())?);
+    } else {
+        print_result(&result);
+    }
+    Ok(match result.verdict {
+        Some(Verdict::Pass) | None => 0,
+        Some(Verdict::Fail | Verdict::Partial) => 1,
+        Some(Verdict::Inconclusive) => 3,
+    })
+}
+
+pub fn unknown(registry: &Registry, id: &str) -> String {
+    match did_you_mean(id, registry.names()) {
+        Some(near) => format!("there is no evaluator `{id}`; did you mean `{near}`? `lydite evaluators list` shows all"),
+        None => format!("there is no evaluator `{id}`; `lydite evaluators list` shows all"),
+    }
+}
+
+fn params(args: &Args, principal: Option<&str>) -> Result<Node, String> {
+    let Some(text) = &args.params else { return Ok(Node::from_json(&Value::Object(Map::new()))) };
+    let text = text_or_file(text)?;
+    let node = Node::parse(&text).map_err(|error| format!("--params: {error}"))?;
+    if node.kind_name() == "mapping" {
+        return Ok(node);
+    }
+    let principal = principal.ok_or_else(|| format!("--params: `{}` takes a mapping of parameters", args.id))?;
+    let key = Node::text(principal, node.span);
+    Ok(Node { span: node.span, value: lydite::node::NodeValue::Mapping(vec![(key, node)]) })
+}
+
+fn record(args: &Args) -> Result<Value, String> {
+    let mut record = match args.record.as_deref() {
+        None => Map::new(),
+        Some(path) => {
+            let text = if path == "-" { read_stdin()? } else { text_or_file(&format!("@{path}"))? };
+            match serde_json::from_str(&text) {
+                Ok(Value::Object(record)) => record,
+                Ok(_) => return Err(format!("--record {path}: expected one JSON object")),
+                Err(error) => return Err(format!("--record {path}: not JSON: {error}")),
+            }
+        }
+    };
+    for (key, value) in [("query", &args.query), ("output", &args.output), ("reference", &args.reference)] {
+        if let Some(value) = value {
+            record.insert(key.into(), text_or_file(value)?.into());
+        }
+    }
+    if !args.contexts.is_empty() {
+        let contexts = args.contexts.iter().map(|text| text_or_file(text)).collect::<Result<Vec<_>, _>>()?;
+        record.insert("contexts".into(), contexts.into());
+    }
+    Ok(Value::Object(record))
+}
+
+fn read_stdin() -> Result<String, String> {
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text).map_err(|error| format!("can't read stdin: {error}"))?;
+    Ok(text)
+}
+
+fn print_result(result: &CheckResult<'_>) {
+    let verdict = result.verdict.map_or("measured", Verdict::as_str);
+    match result.score {
+        Some(score) => println!("{verdict}  score {score}"),
+        None => println!("{verdict}"),
+    }
+    if let Some(error) = &result.error {
+        println!("error {}: {}", error.code, error.message);
+    }
+    if let Some(skipped) = &result.skipped {
+        println!("skipped: {skipped}");
+    }
+    if let Some(reason) = &result.reason {
+        println!("{reason}");
+    }
+    for warning in &result.warnings {
+        println!("warning: {warning}");
+    }
+    for evidence in result.evidence.iter() {
+        if let Ok(text) = serde_json::to_string(evidence) {
+            println!("  {text}");
+        }
+    }
+}

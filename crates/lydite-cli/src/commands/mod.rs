@@ -1,0 +1,63 @@
+//! One command a file.
+
+pub mod completions;
+pub mod eval;
+pub mod evaluators;
+pub mod init;
+pub mod regrade;
+pub mod report;
+pub mod run;
+pub mod runs;
+pub mod schema;
+pub mod validate;
+
+use std::path::{Path, PathBuf};
+
+/// Where runs are kept, below the current folder.
+pub const RUNS: &str = ".lydite/runs";
+
+/// The suite that is taken where none is named.
+pub const DEFAULT_SUITE: &str = "lydite.yaml";
+
+/// A suite's text. Names the file in the error.
+pub fn read_suite(path: &Path) -> Result<String, String> {
+    let bytes = std::fs::read(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => format!("there is no suite at `{}`; write one with `lydite init`, or name checks with --check", path.display()),
+        _ => format!("can't read the suite `{}`: {error}", path.display()),
+    })?;
+    String::from_utf8(bytes).map_err(|error| format!("the suite `{}` is not UTF-8 (byte {})", path.display(), error.utf8_error().valid_up_to()))
+}
+
+/// A value, or the content of the file that it names with `@`.
+pub fn text_or_file(value: &str) -> Result<String, String> {
+    match value.strip_prefix('@') {
+        Some(path) => std::fs::read_to_string(path).map_err(|error| format!("can't read `{path}`: {error}")),
+        None => Ok(value.to_owned()),
+    }
+}
+
+/// The folder of kept runs.
+pub fn runs_root() -> PathBuf {
+    PathBuf::from(RUNS)
+}
+
+/// A count, or a share with `%`.
+pub fn parse_allowance(text: &str) -> Result<lydite::suite::gate::Allowance, String> {
+    use lydite::suite::gate::Allowance;
+    let wrong = || format!("expected a number or a per cent such as `5` or `1%`, found `{text}`");
+    let (number, is_share) = match text.strip_suffix('%') {
+        Some(number) => (number.trim(), true),
+        None => (text, false),
+    };
+    let value: f64 = number.parse().map_err(|_| wrong())?;
+    match is_share {
+        true if (0.0..=100.0).contains(&value) => Ok(Allowance::Share(value / 100.0)),
+        false if value >= 0.0 && value.fract() == 0.0 => Ok(Allowance::Count(value)),
+        _ => Err(wrong()),
+    }
+}
+
+/// `k/n`
+pub fn parse_shard(text: &str) -> Result<(u32, u32), String> {
+    lydite::stored::parse_shard(text).ok_or_else(|| format!("expected k/n with k from 1 to n, such as 1/4, found `{text}`"))
+}

@@ -1,0 +1,148 @@
+//! `lydite run`: judges a file of answers.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use lydite::evaluator::Registry;
+use lydite::job::{self, Request, Started};
+use lydite::runner::Progress;
+use lydite::stored::SAMPLES;
+use lydite::suite::gate::Allowance;
+
+use super::{DEFAULT_SUITE, parse_allowance, parse_shard, read_suite, runs_root, text_or_file};
+use crate::CommandResult;
+use crate::outputs::OutputArgs;
+use crate::terminal::{self, Bar};
+
+/// Judge a file of answers with a suite of checks.
+///
+/// Exit codes: 0 all gates met (without gates: nothing failed), 1 a gate missed (without gates: something failed),
+/// 2 usage, configuration, unreadable input or nothing to run, 3 no verdict (errors beyond what is allowed, a gate
+/// without a value), 130 interrupted.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The suite [default: lydite.yaml, where no --check is given].
+    suite: Option<PathBuf>,
+    /// Input file in place of the suite's dataset; `-` is stdin; may be given several times.
+    #[arg(long, value_name = "FILE")]
+    data: Vec<String>,
+    /// A check beside the suite's: an id, or `id: {parameters}` as YAML; `@FILE` reads it.
+    #[arg(long = "check", value_name = "CHECK")]
+    checks: Vec<String>,
+    /// Only records for which the expression holds, such as `metadata.lang == "en"`.
+    #[arg(long = "where", value_name = "EXPR")]
+    condition: Option<String>,
+    /// At most this many records.
+    #[arg(long, value_name = "N")]
+    limit: Option<u64>,
+    /// A random sample of this many records.
+    #[arg(long, value_name = "N")]
+    sample: Option<u64>,
+    /// The seed of the sample [default: 0].
+    #[arg(long, value_name = "S", requires = "sample")]
+    seed: Option<u64>,
+    /// The k-th of n parts, cut by the hash of the id; merge them with `lydite report RUN RUN…`.
+    #[arg(long, value_name = "K/N", value_parser = parse_shard)]
+    shard: Option<(u32, u32)>,
+    /// Go on with an interrupted run: its id, its folder, or the latest.
+    #[arg(long, value_name = "RUN", num_args = 0..=1, require_equals = true, default_missing_value = "latest")]
+    resume: Option<String>,
+    /// Errors (errored cells and bad records) that still allow a verdict: a number or a per cent [default: 0, or what
+    /// a gate on `errors` allows].
+    #[arg(long, value_name = "N|%", value_parser = parse_allowance)]
+    max_errors: Option<Allowance>,
+    /// End at the first record that can't be read.
+    #[arg(long)]
+    strict: bool,
+    /// One line a record in place of one a check, without reasons: for large data.
+    #[arg(long)]
+    wide: bool,
+    /// Keep no run under .lydite/runs.
+    #[arg(long, conflicts_with = "resume")]
+    no_store: bool,
+    /// Threads that judge [default: all cores].
+    #[arg(long, value_name = "N", env = "LYDITE_THREADS")]
+    threads: Option<usize>,
+    #[command(flatten)]
+    outputs: OutputArgs,
+}
+
+pub fn run(args: Args) -> CommandResult {
+    let outputs = args.outputs.open()?;
+    let stdout_is_data = args.outputs.stdout_is_data();
+    let request = request(args)?;
+    let stop = Arc::new(AtomicBool::new(false));
+    catch_interrupts(&stop)?;
+    let progress = Arc::new(Progress::default());
+    let mut bar = None;
+    let mut started = |start: &Started<'_>| {
+        announce(start);
+        bar = Bar::follow(&progress, start.input_bytes);
+    };
+    let outcome = job::run(request, &Registry::builtin(), outputs, &stop, &progress, &mut started);
+    drop(bar);
+    let outcome = outcome.map_err(|error| error.to_string())?;
+    for note in &outcome.notes {
+        terminal::note(note);
+    }
+    if stdout_is_data || outcome.report.exit.code == 2 {
+        terminal::say(&outcome.report.exit.reason);
+    }
+    if let Some(folder) = &outcome.folder {
+        terminal::say(&format!("run kept in {}", folder.path().display()));
+    }
+    Ok(outcome.report.exit_code())
+}
+
+fn request(args: Args) -> Result<Request, String> {
+    let path = match (&args.suite, args.checks.is_empty()) {
+        (Some(path), _) => Some(path.clone()),
+        (None, true) => Some(PathBuf::from(DEFAULT_SUITE)),
+        (None, false) => None,
+    };
+    // Records may bring their own checks, so data alone is enough where no suite lies about.
+    let path = path.filter(|path| args.suite.is_some() || args.data.is_empty() || path.is_file());
+    let suite = path.map(|path| Ok::<_, String>((read_suite(&path)?, path))).transpose()?;
+    Ok(Request {
+        suite,
+        checks: args.checks.iter().map(|check| text_or_file(check)).collect::<Result<_, _>>()?,
+        data: args.data,
+        condition: args.condition.as_deref().map(text_or_file).transpose()?,
+        limit: args.limit,
+        sample: args.sample,
+        seed: args.seed,
+        shard: args.shard,
+        max_errors: args.max_errors,
+        strict: args.strict,
+        wide: args.wide,
+        threads: args.threads.unwrap_or_else(all_cores).max(1),
+        store: (!args.no_store).then(runs_root),
+        resume: args.resume,
+        samples: SAMPLES,
+    })
+}
+
+fn all_cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+fn announce(start: &Started<'_>) {
+    for note in start.notes {
+        terminal::note(note);
+    }
+    if let (true, Some(folder)) = (start.resumed, start.folder) {
+        terminal::say(&format!("going on with run {}", folder.id()));
+    }
+}
+
+/// The first Ctrl-C ends the run after the blocks in flight; the second ends the process.
+fn catch_interrupts(stop: &Arc<AtomicBool>) -> Result<(), String> {
+    let stop = Arc::clone(stop);
+    ctrlc::set_handler(move || {
+        if stop.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    })
+    .map_err(|error| format!("can't listen for Ctrl-C: {error}"))
+}

@@ -1,0 +1,36 @@
+//! `lydite schema`: the JSON Schemas of what goes in and comes out.
+
+use clap::ValueEnum;
+use lydite::schemas;
+
+use crate::CommandResult;
+
+/// Print a JSON Schema, for editors and other programs.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Of what.
+    of: Of,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Of {
+    /// A record: a line of the data.
+    Record,
+    /// A suite file.
+    Suite,
+    /// A result line.
+    Result,
+    /// A report.
+    Report,
+}
+
+pub fn run(args: &Args) -> CommandResult {
+    let schema = match args.of {
+        Of::Record => schemas::record(),
+        Of::Suite => schemas::suite(),
+        Of::Result => schemas::result(),
+        Of::Report => schemas::report(),
+    };
+    print!("{}", schemas::to_text(&schema));
+    Ok(0)
+}

@@ -1,0 +1,158 @@
+//! Where a run's records come from, and the look ahead that settles what their keys mean.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, BufReader, Seek};
+use std::path::{Path, PathBuf};
+
+use super::{JobError, Request};
+use crate::decode::{SURVEY_RECORDS, Survey};
+use crate::format::{self, Block, BlockReader, BlockSize, Format, InputError, Source};
+use crate::run_folder::DataFacts;
+use crate::suite::Suite;
+
+/// Files up to this size are copied into the run's folder.
+const COPIED_BYTES: u64 = 64 << 20;
+
+/// The size of a block: small enough that a kill loses little, large enough that its hand-over costs nothing.
+pub(super) fn block_size() -> BlockSize {
+    BlockSize { bytes: 256 << 10, records: 1024, ..BlockSize::default() }
+}
+
+/// The inputs of a run.
+#[derive(Debug)]
+pub(super) struct Inputs {
+    paths: Vec<PathBuf>,
+    format: Option<Format>,
+    /// The standard input on disk, where it is read twice.
+    spool: Option<File>,
+}
+
+impl Inputs {
+    pub(super) fn new(request: &Request, suite: &Suite) -> Result<Self, JobError> {
+        let dataset = suite.dataset.as_ref().filter(|_| request.data.is_empty());
+        let paths = match dataset {
+            Some(dataset) => {
+                let folder = request.suite.as_ref().and_then(|(_, path)| path.parent()).unwrap_or(Path::new(""));
+                dataset.paths.iter().map(|path| if path == "-" { path.into() } else { folder.join(path) }).collect()
+            }
+            None => request.data.iter().map(PathBuf::from).collect::<Vec<_>>(),
+        };
+        if paths.is_empty() {
+            return Err(JobError::Usage("no data: name it under `dataset:` in the suite, or with --data FILE".into()));
+        }
+        if paths.iter().filter(|path| is_stdin(path)).count() > 1 {
+            return Err(JobError::Usage("the standard input (`-`) can be read once only".into()));
+        }
+        let format = dataset.and_then(|dataset| dataset.format.as_deref()).and_then(Format::from_name);
+        let mut inputs = Self { paths, format, spool: None };
+        if request.sample.is_some() && inputs.has_stdin() {
+            inputs.spool = Some(spool_stdin().map_err(|source| JobError::Output { name: "a copy of stdin".into(), source })?);
+        }
+        Ok(inputs)
+    }
+
+    /// Opens the inputs; `copies` is the folder for copies of what is not on disk or small.
+    pub(super) fn open(&mut self, copies: Option<&Path>) -> Result<format::Reader, JobError> {
+        let mut sources = Vec::with_capacity(self.paths.len());
+        for (index, path) in self.paths.iter().enumerate() {
+            let mut source = match &mut self.spool {
+                Some(file) if is_stdin(path) => {
+                    let again = file.rewind().and_then(|()| file.try_clone());
+                    let file = again.map_err(|source| JobError::Output { name: "a copy of stdin".into(), source })?;
+                    Source::reader("stdin", BufReader::new(file))
+                }
+                None if is_stdin(path) => Source::stdin(),
+                _ => Source::path(path.clone()),
+            };
+            source.format = self.format;
+            let small = std::fs::metadata(path).map_or(true, |data| data.len() <= COPIED_BYTES);
+            source.copy = copies.filter(|_| small).map(|folder| folder.join(format!("{index}.zst")));
+            sources.push(source);
+        }
+        if let Some(folder) = copies {
+            std::fs::create_dir_all(folder).map_err(|source| JobError::Output { name: folder.display().to_string(), source })?;
+        }
+        Ok(format::open(sources, block_size())?)
+    }
+
+    /// Opens the inputs and looks at their first records; the reader gives them again.
+    pub(super) fn open_and_survey(&mut self, copies: Option<&Path>) -> Result<(Surveyed, Survey), JobError> {
+        let mut reader = Surveyed { ahead: VecDeque::new(), reader: self.open(copies)?, failed: None };
+        let survey = reader.look();
+        Ok((reader, survey))
+    }
+
+    pub(super) fn names(&self) -> Vec<String> {
+        self.paths.iter().map(|path| path.to_string_lossy().into_owned()).collect()
+    }
+
+    pub(super) fn facts(&self) -> Vec<DataFacts> {
+        self.paths.iter().map(|path| DataFacts::of(path)).collect()
+    }
+
+    /// Bytes on disk; `None` where an input is no file.
+    pub(super) fn bytes(&self) -> Option<u64> {
+        self.facts().iter().map(|data| data.size).sum()
+    }
+
+    fn has_stdin(&self) -> bool {
+        self.paths.iter().any(|path| is_stdin(path))
+    }
+}
+
+fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+fn spool_stdin() -> io::Result<File> {
+    let mut file = tempfile::tempfile()?;
+    io::copy(&mut io::stdin().lock(), &mut file)?;
+    Ok(file)
+}
+
+/// A reader whose first blocks were looked at already.
+#[derive(Debug)]
+pub(super) struct Surveyed {
+    ahead: VecDeque<Block>,
+    reader: format::Reader,
+    /// An error that the look ahead met; it comes in its turn.
+    failed: Option<InputError>,
+}
+
+impl Surveyed {
+    fn look(&mut self) -> Survey {
+        let mut survey = Survey::default();
+        let mut seen = 0;
+        while seen < SURVEY_RECORDS {
+            let mut block = Block::new();
+            match self.reader.next_block(&mut block) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => {
+                    self.failed = Some(error);
+                    break;
+                }
+            }
+            for text in block.records().filter_map(|record| record.text.ok()).take(SURVEY_RECORDS - seen) {
+                survey.add(text);
+            }
+            seen += block.len();
+            self.ahead.push_back(block);
+        }
+        survey
+    }
+}
+
+impl BlockReader for Surveyed {
+    fn next_block(&mut self, block: &mut Block) -> Result<bool, InputError> {
+        if let Some(ahead) = self.ahead.pop_front() {
+            *block = ahead;
+            return Ok(true);
+        }
+        match self.failed.take() {
+            Some(error) => Err(error),
+            None => self.reader.next_block(block),
+        }
+    }
+}

@@ -170,13 +170,13 @@ impl<'r> SuiteDraft<'r> {
                     inputs::fill_up(&mut self.inputs, read);
                 }
                 name @ "input_key" => {
-                    key_inputs.extend(inputs::read_key(desk, name, Field::Query, value))
+                    key_inputs.extend(inputs::read_key(desk, name, Field::Query, value));
                 }
                 name @ "prediction_key" => {
-                    key_inputs.extend(inputs::read_key(desk, name, Field::Output, value))
+                    key_inputs.extend(inputs::read_key(desk, name, Field::Output, value));
                 }
                 name @ "reference_key" => {
-                    key_inputs.extend(inputs::read_key(desk, name, Field::Reference, value))
+                    key_inputs.extend(inputs::read_key(desk, name, Field::Reference, value));
                 }
                 "models" => desk.note(
                     key.span,

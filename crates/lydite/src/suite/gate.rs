@@ -326,16 +326,12 @@ impl Allowance {
     pub fn of(gates: &[Gate], max_errors: Option<Self>, planned: u64) -> Self {
         let by_gates = gates
             .iter()
-            .filter(|gate| {
-                gate.target == Target::Errors
-                    && matches!(gate.op, Op::AtMost | Op::Below | Op::Equal)
-            })
-            .map(|gate| {
-                if gate.unit == Unit::Count {
-                    Self::Count(gate.value)
-                } else {
-                    Self::Share(gate.value)
-                }
+            .filter(|gate| gate.target == Target::Errors)
+            .filter_map(|gate| match (gate.op, gate.unit) {
+                (Op::AtLeast | Op::Above, _) => None,
+                (Op::Below, Unit::Count) => Some(Self::Count(gate.value - 1.0)),
+                (_, Unit::Count) => Some(Self::Count(gate.value)),
+                (_, _) => Some(Self::Share(gate.value)),
             })
             .min_by(|a, b| a.share(planned).total_cmp(&b.share(planned)));
         max_errors.or(by_gates).unwrap_or(Self::NONE)

@@ -88,12 +88,17 @@ impl Suite {
 
     /// The dataset's own mapping of fields.
     pub fn fields(&self) -> BTreeMap<Field, FieldPath> {
-        self.dataset.as_ref().map(|dataset| dataset.fields.clone()).unwrap_or_default()
+        self.dataset
+            .as_ref()
+            .map(|dataset| dataset.fields.clone())
+            .unwrap_or_default()
     }
 
     /// Whether some check reads its reference from the record.
     pub fn needs_reference(&self) -> bool {
-        self.checks.iter().any(|check| check.needs.contains(Field::Reference))
+        self.checks
+            .iter()
+            .any(|check| check.needs.contains(Field::Reference))
     }
 
     /// Fields and values that a check can't do without and that no surveyed record can supply.
@@ -105,19 +110,44 @@ impl Suite {
         if keys.is_empty() {
             return Vec::new();
         }
-        let looked_at = |check: &Check| check.on_missing == OnMissing::Error && check.when.is_none();
+        let looked_at =
+            |check: &Check| check.on_missing == OnMissing::Error && check.when.is_none();
         let mut errors = Vec::new();
-        for (check, place) in self.checks.iter().zip(&self.places).filter(|(check, _)| looked_at(check)) {
+        for (check, place) in self
+            .checks
+            .iter()
+            .zip(&self.places)
+            .filter(|(check, _)| looked_at(check))
+        {
             let mut error = |message, help| {
-                errors.push(SuiteError { source: place.source.clone(), span: place.span, message, help: Some(help) });
+                errors.push(SuiteError {
+                    source: place.source.clone(),
+                    span: place.span,
+                    message,
+                    help: Some(help),
+                });
             };
-            for field in check.needs.iter().filter(|field| !survey.supplies(*field, mapping)) {
+            for field in check
+                .needs
+                .iter()
+                .filter(|field| !survey.supplies(*field, mapping))
+            {
                 error(missing_field(check, field), field_help(field, &keys));
             }
-            for (what, path) in check.record_paths().filter(|(_, path)| !supplies_root(survey, mapping, path)) {
+            for (what, path) in check
+                .record_paths()
+                .filter(|(_, path)| !supplies_root(survey, mapping, path))
+            {
                 error(
-                    format!("the check `{}` takes {what} from `{path}`, and no record has `{}`", check.name, key_of(&path)),
-                    format!("the records have: {}; or set `on_missing: skip`", listed(&keys)),
+                    format!(
+                        "the check `{}` takes {what} from `{path}`, and no record has `{}`",
+                        check.name,
+                        key_of(&path)
+                    ),
+                    format!(
+                        "the records have: {}; or set `on_missing: skip`",
+                        listed(&keys)
+                    ),
                 );
             }
         }
@@ -126,12 +156,23 @@ impl Suite {
 }
 
 fn missing_field(check: &Check, field: Field) -> String {
-    let evaluator = if check.name == check.info.id { String::new() } else { format!(" ({})", check.info.id) };
-    format!("the check `{}`{evaluator} needs `{field}`, and no record has it", check.name)
+    let evaluator = if check.name == check.info.id {
+        String::new()
+    } else {
+        format!(" ({})", check.info.id)
+    };
+    format!(
+        "the check `{}`{evaluator} needs `{field}`, and no record has it",
+        check.name
+    )
 }
 
 fn field_help(field: Field, keys: &[&str]) -> String {
-    let parameter = if field == Field::Reference { " give the check a parameter `reference`;" } else { "" };
+    let parameter = if field == Field::Reference {
+        " give the check a parameter `reference`;"
+    } else {
+        ""
+    };
     format!(
         "name the key that holds it, `dataset: {{fields: {{{field}: <key>}}}}` (the records have: {});{parameter} or set `on_missing: skip`",
         listed(keys)
@@ -141,7 +182,12 @@ fn field_help(field: Field, keys: &[&str]) -> String {
 /// The keys of the records, cut where there are many.
 fn listed(keys: &[&str]) -> String {
     const MOST: usize = 20;
-    let mut text = keys.iter().take(MOST).copied().collect::<Vec<_>>().join(", ");
+    let mut text = keys
+        .iter()
+        .take(MOST)
+        .copied()
+        .collect::<Vec<_>>()
+        .join(", ");
     if keys.len() > MOST {
         text.push_str(", …");
     }

@@ -74,41 +74,41 @@ impl OwnChecks {
             return Err(NO_LIST.to_owned());
         };
         let items: Vec<&RawValue> = serde_json::from_str(source).map_err(|_| NO_LIST.to_owned())?;
-        let mut found: Vec<Arc<Check>> = Vec::with_capacity(items.len());
+        let place =
+            |index: usize, message: &str| format!("entry {} of `evaluators`: {message}", index + 1);
         let mut names = Names::default();
+        let mut added: Vec<(usize, &str, Own)> = Vec::with_capacity(items.len());
+        for (index, item) in items.into_iter().enumerate() {
+            let own = self
+                .compiled(item.get(), None, registry)
+                .map_err(|message| place(index, &message))?;
+            if let Some(check) = suite.iter().find(|check| check.name == own.check.name) {
+                same_as_suite(&own.check, check, registry)
+                    .map_err(|message| place(index, &message))?;
+            } else if own.named && !names.take(&own.check.name) {
+                let message = format!("the name `{}` is given twice", own.check.name);
+                return Err(place(index, &message));
+            } else {
+                added.push((index, item.get(), own));
+            }
+        }
         for check in suite {
             names.take(&check.name);
         }
-        for (index, item) in items.into_iter().enumerate() {
-            let place = |message: &str| format!("entry {} of `evaluators`: {message}", index + 1);
-            let own = self
-                .compiled(item.get(), None, registry)
-                .map_err(|message| place(&message))?;
-            if let Some(check) = suite.iter().find(|check| check.name == own.check.name) {
-                same_as_suite(&own.check, check, registry).map_err(|message| place(&message))?;
-                continue;
-            }
+        let settle = |(index, json, own): (usize, &str, Own)| {
             if own.named {
-                if !names.take(&own.check.name) {
-                    return Err(place(&format!(
-                        "the name `{}` is taken; give the check another `name`",
-                        own.check.name
-                    )));
-                }
-                found.push(own.check);
-                continue;
+                return Ok(own.check);
             }
             let name = names.free(&own.check.name);
             if name == own.check.name {
-                found.push(own.check);
-            } else {
-                let renamed = self
-                    .compiled(item.get(), Some(&name), registry)
-                    .map_err(|message| place(&message))?;
-                found.push(renamed.check);
+                return Ok(own.check);
             }
-        }
-        Ok(found)
+            let renamed = self.compiled(json, Some(&name), registry);
+            renamed
+                .map(|own| own.check)
+                .map_err(|message| place(index, &message))
+        };
+        added.into_iter().map(settle).collect()
     }
 
     /// An entry's check, under another name where one is given.

@@ -12,7 +12,7 @@ use crate::evaluator::{Entry, Registry};
 use crate::record::Field;
 
 /// The schema of suites that name evaluators of this registry.
-pub fn suite_schema(registry: &Registry) -> Value {
+pub fn schema(registry: &Registry) -> Value {
     let mut defs = Map::new();
     defs.insert("dataset".into(), dataset());
     defs.insert("inputs".into(), input_fields());

@@ -710,7 +710,17 @@ fn gates_compare_and_ask_for_coverage() {
     assert_eq!(asked(&suite.gates, None, 100), Some(0.9));
     assert_eq!(asked(&suite.gates, None, 1000), Some(0.95));
     assert_eq!(asked(&suite.gates, Some("2%"), 1000), Some(0.98));
-    assert_eq!(suite.gates[1].unit, Unit::ShareOfCount);
+    let suite = parse("checks: [exact_match]\ngates: [exact_match.mean >= 0, errors < 5]").unwrap();
+    assert_eq!(
+        Allowance::of(&suite.gates, None, 100),
+        Allowance::Count(4.0)
+    );
+    let suite = parse("checks: [exact_match]\ngates: [errors <= 10%, errors >= 0]").unwrap();
+    assert_eq!(
+        Allowance::of(&suite.gates, None, 100),
+        Allowance::Share(0.1)
+    );
+    assert_eq!(suite.gates[0].unit, Unit::ShareOfCount);
 }
 
 #[test]
@@ -758,6 +768,7 @@ fn checks_of_records() {
         r#"["exact_match"]"#,
         r#"[{"evaluator": "equals", "options": {"value": "x"}}, {"equals": "y"}, {"equals": "z"}]"#,
         r#"[{"evaluatorType": "exact_match", "feedbackKey": "same"}]"#,
+        r#"["exact_match", {"evaluator": "exact_match", "name": "exact_match"}]"#,
         r#"[{"contains": "x"}, {"contains": {"phrase": "x", "case_sensitive": true}}]"#,
         r#"[{"evaluator": "golden_response", "name": "gold", "params": {"golden_response": "a"}}]"#,
         r#"[{"evaluator": "regex", "params": {"pattern": "{{ extra.x }}"}}]"#,
@@ -799,7 +810,7 @@ fn checks_of_records() {
 
 #[test]
 fn the_schema_knows_right_from_wrong() {
-    let schema = schema::suite_schema(&Registry::builtin());
+    let schema = schema::schema(&Registry::builtin());
     let validator = jsonschema::validator_for(&schema).unwrap();
     let valid = |yaml: &str| validator.is_valid(&crate::node::Node::parse(yaml).unwrap().to_json());
     for yaml in [

@@ -488,16 +488,20 @@ fn take_reference(entry: &Entry, params: &mut Node) -> Result<Option<Node>, Para
     let mut index = 0;
     while let Some((key, _)) = entries.get(index) {
         let name = key.as_str().unwrap_or_default().to_owned();
-        if !names.contains(&name.as_str()) || own_key(&name) {
+        if !names.contains(&name.as_str()) {
+            index += 1;
+            continue;
+        }
+        if entries.get(index).is_some_and(|(_, value)| value.is_null()) {
+            return Err(ParamErrors::with_help(format!("/{name}"), "value is null", "quote it if you mean the text, or leave it out"));
+        }
+        if own_key(&name) {
             index += 1;
             continue;
         }
         let (_, value) = entries.remove(index);
         if let Some((first, _)) = &taken {
             return Err(ParamErrors::one(format!("/{name}"), format!("`{first}` and `{name}` are two names for the reference")));
-        }
-        if matches!(value.value, NodeValue::Null(_)) {
-            return Err(ParamErrors::with_help(format!("/{name}"), "value is null", "quote it if you mean the text, or leave it out"));
         }
         taken = Some((name, value));
     }

@@ -225,6 +225,9 @@ fn cases() {
     let mut failures = Vec::new();
     for file in std::fs::read_dir(here().join("tests/cases")).unwrap() {
         let path = file.unwrap().path();
+        if path.extension().is_none_or(|ending| ending != "jsonl") {
+            continue;
+        }
         let id = path.file_stem().unwrap().to_string_lossy().into_owned();
         let entry = registry.get(&id).unwrap_or_else(|| panic!("{} names no evaluator", path.display()));
         let text = std::fs::read_to_string(&path).unwrap();

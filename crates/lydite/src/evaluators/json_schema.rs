@@ -111,6 +111,7 @@ struct OwnSchema {
 
 impl OwnSchema {
     fn schema(&self, row: &Row<'_>, scratch: &mut Scratch) -> Result<Arc<Result<Schema, String>>, Cell> {
+        row.output().ok_or(Cell::Errored(Code::MissingField(Field::Output)))?;
         let reference = row.reference().ok_or(Cell::Errored(Code::MissingField(Field::Reference)))?;
         let source = reference.json_source().ok_or(Cell::Errored(Code::NotText(Field::Reference)))?;
         let owner = std::ptr::from_ref(self).addr();

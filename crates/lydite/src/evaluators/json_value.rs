@@ -26,8 +26,9 @@ pub(super) fn output_json<'r>(row: &Row<'r>) -> OutputJson<'r> {
     }
 }
 
-/// The reference as JSON; one that is none is an input error.
+/// The reference as JSON; one that is none is an input error. Of two missing fields the output is named.
 pub(super) fn reference_json<'r>(row: &Row<'r>) -> Result<Json<'r>, Cell> {
+    row.output().ok_or(Cell::Errored(Code::MissingField(Field::Output)))?;
     let reference = row.reference().ok_or(Cell::Errored(Code::MissingField(Field::Reference)))?;
     let source = reference.json_source().ok_or(Cell::Errored(Code::NotText(Field::Reference)))?;
     json::parse(source).map_err(|error| Cell::Errored(reference_code(&error)))

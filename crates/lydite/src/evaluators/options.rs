@@ -79,6 +79,15 @@ pub(super) fn quote(text: &str) -> String {
     }
 }
 
+/// Several texts as they are quoted in a reason: the first few of a long list.
+pub(super) fn quote_all<'t>(texts: impl ExactSizeIterator<Item = &'t str>) -> String {
+    const MOST: usize = 5;
+    let more = texts.len().saturating_sub(MOST);
+    let shown: Vec<String> = texts.take(MOST).map(quote).collect();
+    let shown = shown.join(", ");
+    if more > 0 { format!("{shown} and {more} more") } else { shown }
+}
+
 /// Where two texts first differ, quoted, for a reason.
 pub(super) fn first_difference(expected: &str, actual: &str) -> String {
     let same = expected.chars().zip(actual.chars()).take_while(|(a, b)| a == b).count();

@@ -17,7 +17,7 @@ pub fn record() -> Value {
 
 /// Of a suite file, with every evaluator's parameters.
 pub fn suite() -> Value {
-    crate::suite::schema::suite_schema(&Registry::builtin())
+    crate::suite::schema::schema(&Registry::builtin())
 }
 
 /// Of a result line, narrow or wide.

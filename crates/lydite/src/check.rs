@@ -492,14 +492,15 @@ fn take_reference(entry: &Entry, params: &mut Node) -> Result<Option<Node>, Para
             index += 1;
             continue;
         }
-        if entries.get(index).is_some_and(|(_, value)| value.is_null()) {
-            return Err(ParamErrors::with_help(format!("/{name}"), "value is null", "quote it if you mean the text, or leave it out"));
-        }
-        if own_key(&name) {
+        let is_null = entries.get(index).is_some_and(|(_, value)| value.is_null());
+        if own_key(&name) && !is_null {
             index += 1;
             continue;
         }
         let (_, value) = entries.remove(index);
+        if is_null {
+            return Err(ParamErrors::with_help(format!("/{name}"), "value is null", "quote it if you mean the text, or leave it out"));
+        }
         if let Some((first, _)) = &taken {
             return Err(ParamErrors::one(format!("/{name}"), format!("`{first}` and `{name}` are two names for the reference")));
         }

@@ -131,9 +131,9 @@ struct Found<'r> {
 
 impl Search {
     /// The first place that holds the phrase.
-    fn find<'r>(&self, row: &Row<'r>, scratch: &mut Scratch) -> Result<Option<Found<'r>>, Cell> {
+    fn find<'r>(&self, row: Row<'r>, scratch: &mut Scratch) -> Result<Option<Found<'r>>, Cell> {
         let output = row.output().ok_or(Cell::Errored(Code::MissingField(Field::Output)))?;
-        let mut found = self.in_content(output, "output", scratch);
+        let mut found = self.in_content(output, || "output".into(), scratch);
         if found.is_none() && self.window == Window::ContextWindow {
             found = self.in_context(row, scratch);
         }
@@ -144,10 +144,10 @@ impl Search {
     }
 
     /// Messages, contexts and the query.
-    fn in_context<'r>(&self, row: &Row<'r>, scratch: &mut Scratch) -> Option<Found<'r>> {
+    fn in_context<'r>(&self, row: Row<'r>, scratch: &mut Scratch) -> Option<Found<'r>> {
         for (index, turn) in row.messages().iter().enumerate() {
             if let Some(content) = turn.content
-                && let Some(found) = self.in_content(content, &format!("messages[{index}]"), scratch)
+                && let Some(found) = self.in_content(content, || format!("messages[{index}]"), scratch)
             {
                 return Some(found);
             }
@@ -157,27 +157,32 @@ impl Search {
                 return Some(Found { place: format!("contexts[{index}]"), text: chunk.document.into() });
             }
         }
-        self.in_content(row.query()?, "query", scratch)
+        self.in_content(row.query()?, || "query".into(), scratch)
     }
 
     /// A text, or the texts among parts, each on its own.
-    fn in_content<'r>(&self, content: Content<'r>, place: &str, scratch: &mut Scratch) -> Option<Found<'r>> {
+    fn in_content<'r>(
+        &self,
+        content: Content<'r>,
+        place: impl FnOnce() -> String,
+        scratch: &mut Scratch,
+    ) -> Option<Found<'r>> {
         match content {
             Content::Parts { source, text: None } => texts_of_parts(source)
                 .into_iter()
                 .find(|(_, text)| self.finder.contains(text, &mut scratch.a))
-                .map(|(index, text)| Found { place: format!("{place}.parts[{index}]"), text }),
+                .map(|(index, text)| Found { place: format!("{}.parts[{index}]", place()), text }),
             other => other
                 .text()
                 .filter(|text| self.finder.contains(text, &mut scratch.a))
-                .map(|text| Found { place: place.to_owned(), text: text.into() }),
+                .map(|text| Found { place: place(), text: text.into() }),
         }
     }
 }
 
 impl Pure for Search {
     fn score(&self, row: &Row<'_>, scratch: &mut Scratch) -> Cell {
-        match self.find(row, scratch) {
+        match self.find(*row, scratch) {
             Ok(found) => Cell::binary(found.is_some()),
             Err(cell) => cell,
         }
@@ -185,7 +190,7 @@ impl Pure for Search {
 
     fn explain(&self, row: &Row<'_>, _: Cell, scratch: &mut Scratch) -> Explanation {
         let phrase = quote(&self.phrase);
-        match self.find(row, scratch) {
+        match self.find(*row, scratch) {
             Ok(Some(Found { place, text })) => {
                 let explanation = Explanation::reason(format!("{phrase} is in {place}"));
                 match self.finder.locate(&text, &mut scratch.a) {

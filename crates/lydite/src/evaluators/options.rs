@@ -18,7 +18,7 @@ pub(super) enum Strictness {
 }
 
 impl Strictness {
-    pub const fn is_agnostic(self) -> bool {
+    pub(super) const fn is_agnostic(self) -> bool {
         matches!(self, Self::Agnostic)
     }
 }

@@ -74,7 +74,7 @@ impl Evaluator for Equals {
 }
 
 /// What is expected, and the output.
-fn sides<'r>(row: &Row<'r>) -> Result<(Content<'r>, Content<'r>), Cell> {
+fn sides<'r>(row: Row<'r>) -> Result<(Content<'r>, Content<'r>), Cell> {
     let output = row.output().ok_or(Cell::Errored(Code::MissingField(Field::Output)))?;
     let expected = row.reference().ok_or(Cell::Errored(Code::MissingField(Field::Reference)))?;
     Ok((expected, output))
@@ -115,7 +115,7 @@ fn parse<'r>(expected: Content<'r>, output: Content<'r>) -> Result<Sides<'r>, Ce
 
 impl Pure for Equals {
     fn score(&self, row: &Row<'_>, _: &mut Scratch) -> Cell {
-        let (expected, output) = match sides(row) {
+        let (expected, output) = match sides(*row) {
             Ok(sides) => sides,
             Err(cell) => return cell,
         };
@@ -133,7 +133,7 @@ impl Pure for Equals {
         if let Some(message) = explain_error(row, cell) {
             return Explanation::reason(message);
         }
-        let (Some(score), Ok((expected, output))) = (cell.score(), sides(row)) else { return Explanation::default() };
+        let (Some(score), Ok((expected, output))) = (cell.score(), sides(*row)) else { return Explanation::default() };
         if score > 0.0 {
             return Explanation::reason("equals the expected value");
         }

@@ -8,32 +8,28 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{Found, RecordError};
+use crate::json::{self, Json};
 use crate::record::{Content, ContextChunk, Field, FieldSet, Raw, Role, Slots, Turn};
 
 type Result<T> = std::result::Result<T, RecordError>;
 
 /// Builds the wanted fields; derived ones (output and query from messages) included.
-pub(super) fn slots<'r>(found: &Found<'r>, wanted: FieldSet, arena: &'r Bump) -> Result<Slots<'r>> {
-    let mut slots = Slots::default();
+pub(super) fn slots<'r>(found: &mut Found<'r>, wanted: FieldSet, arena: &'r Bump) -> Result<()> {
+    let Found { slots, keys, output_b, trajectory: steps, .. } = found;
     for field in wanted.iter() {
-        let source = found.fields.get(field as usize).copied().flatten();
-        let value = source.map_or(Ok(None), |source| raw(source, arena)).map_err(|error| at(field, error))?;
-        if let Some(slot) = slots.raw.get_mut(field as usize) {
-            *slot = value;
-        }
-        if let Some(value) = value {
-            set(&mut slots, field, value, arena)?;
+        if let Some(value) = slots.raw.get(field as usize).copied().flatten() {
+            set(slots, field, value, arena)?;
         }
     }
-    if let Some(steps) = found.trajectory.filter(|source| *source != "null") {
-        slots.messages = trajectory(slots.messages, steps, arena)?;
+    if let Some(steps) = steps {
+        slots.messages = trajectory(slots.messages, steps.source(), arena)?;
     }
-    answer_from_messages(&mut slots, wanted, arena);
-    if let Some(second) = found.output_b {
-        second_candidate(&mut slots, second, arena)?;
+    answer_from_messages(slots, wanted, arena);
+    if let Some(second) = *output_b {
+        second_candidate(slots, second, arena)?;
     }
-    slots.keys = keys(found, arena)?;
-    Ok(slots)
+    slots.keys = &*std::mem::take(keys);
+    Ok(())
 }
 
 /// A field's value as it came; the derived output and query included.
@@ -109,20 +105,26 @@ fn unescape<'r>(source: &'r str, arena: &'r Bump) -> Result<&'r str> {
     if memchr::memchr(b'\\', inner.as_bytes()).is_none() {
         return Ok(inner);
     }
-    let text: Cow<'_, str> = match serde_json::from_str::<String>(source) {
-        Ok(text) => text.into(),
-        Err(error) => {
-            let surrogate = error.to_string().contains("surrogate") || error.to_string().contains("hex escape");
-            let what = if surrogate { "the text holds a lone surrogate (`\\ud800` to `\\udfff` without its other half)" } else { "the text holds a wrong escape" };
-            return Err(RecordError {
-                offset: 0,
-                field: None,
-                message: what.into(),
-                hint: Some("write the character itself or its whole surrogate pair".into()),
-            });
-        }
-    };
-    Ok(arena.alloc_str(&text))
+    match json::parse(source) {
+        Ok(Json::String(text)) => Ok(arena.alloc_str(&text)),
+        Err(error) if error.is_lone_surrogate() => Err(lone_surrogate(None)),
+        Ok(_) | Err(_) => Err(RecordError {
+            offset: 0,
+            field: None,
+            message: "the text holds a wrong escape".into(),
+            hint: Some("write the character itself".into()),
+        }),
+    }
+}
+
+/// Half of a character: no text can hold it.
+pub(super) fn lone_surrogate(field: Option<Field>) -> RecordError {
+    RecordError {
+        offset: 0,
+        field: field.map(|field| field.as_str().to_owned()),
+        message: "the text holds a lone surrogate (`\\ud800` to `\\udfff` without its other half)".into(),
+        hint: Some("write the character itself or its whole surrogate pair".into()),
+    }
 }
 
 fn at(field: Field, mut error: RecordError) -> RecordError {
@@ -146,7 +148,7 @@ pub fn content_of_raw<'r>(value: Raw<'r>, arena: &'r Bump) -> Result<Content<'r>
 fn object_content<'r>(source: &'r str, arena: &'r Bump) -> Result<Content<'r>> {
     let Ok(entries) = Entries::read(source) else { return Ok(Content::Json { source, text: None }) };
     let [(key, value)] = entries.0.as_slice() else { return Ok(Content::Json { source, text: None }) };
-    if key == "parts" && value.get().starts_with('[') {
+    if key == "parts" && are_parts(value.get()) {
         return Ok(Content::Parts { source, text: text_of_blocks(value.get(), arena) });
     }
     let text = match raw(value.get(), arena)? {
@@ -157,26 +159,63 @@ fn object_content<'r>(source: &'r str, arena: &'r Bump) -> Result<Content<'r>> {
     Ok(Content::Json { source, text })
 }
 
+/// One part of a content: ours, or a provider's block.
+#[derive(Deserialize)]
+struct Part<'a> {
+    #[serde(borrow, default)]
+    r#type: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    text: Option<Cow<'a, str>>,
+}
+
+impl<'a> Part<'a> {
+    fn list(source: &'a str) -> Option<Vec<Self>> {
+        serde_json::from_str(source).ok()
+    }
+
+    fn text(self) -> Option<Cow<'a, str>> {
+        let is_text = self.r#type.as_deref().is_none_or(|kind| matches!(kind, "text" | "input_text" | "output_text"));
+        self.text.filter(|_| is_text)
+    }
+
+    /// Whether its type is one of a part; any other list below `parts` is an answer's own JSON.
+    fn is_known(&self) -> bool {
+        let kind = self.r#type.as_deref().unwrap_or_default();
+        let kind = kind.strip_prefix("input_").or_else(|| kind.strip_prefix("output_")).unwrap_or(kind);
+        matches!(kind, "text" | "image" | "image_url" | "audio" | "file" | "document" | "video")
+    }
+}
+
+fn are_parts(source: &str) -> bool {
+    source.starts_with('[') && Part::list(source).is_some_and(|parts| !parts.is_empty() && parts.iter().all(Part::is_known))
+}
+
 /// The texts of content blocks joined by a line break; `None` where one is no text.
 fn text_of_blocks<'r>(source: &str, arena: &'r Bump) -> Option<&'r str> {
-    #[derive(Deserialize)]
-    struct Block<'a> {
-        #[serde(borrow, default)]
-        r#type: Option<Cow<'a, str>>,
-        #[serde(borrow, default)]
-        text: Option<Cow<'a, str>>,
-    }
-    let blocks: Vec<Block<'_>> = serde_json::from_str(source).ok()?;
     let mut joined = BumpString::new_in(arena);
-    for (index, block) in blocks.iter().enumerate() {
-        let is_text = block.r#type.as_deref().is_none_or(|kind| matches!(kind, "text" | "input_text" | "output_text"));
-        let text = block.text.as_deref().filter(|_| is_text)?;
+    for (index, part) in Part::list(source)?.into_iter().enumerate() {
         if index > 0 {
             joined.push('\n');
         }
-        joined.push_str(text);
+        joined.push_str(&part.text()?);
     }
     Some(joined.into_bump_str())
+}
+
+/// The texts among the parts of [`Content::Parts`], each with its position.
+pub fn texts_of_parts(source: &str) -> Vec<(usize, Cow<'_, str>)> {
+    #[derive(Deserialize)]
+    struct Whole<'a> {
+        #[serde(borrow)]
+        parts: Vec<Part<'a>>,
+    }
+    let parts = if source.starts_with('[') {
+        Part::list(source)
+    } else {
+        serde_json::from_str::<Whole<'_>>(source).ok().map(|whole| whole.parts)
+    };
+    let texts = parts.into_iter().flatten().enumerate();
+    texts.filter_map(|(index, part)| Some((index, part.text()?))).collect()
 }
 
 /// An object's entries in order, values as they stand.
@@ -245,6 +284,7 @@ fn alternatives<'r>(content: Content<'r>, arena: &'r Bump) -> Result<&'r [&'r st
 
 fn list<'r>(field: Field, value: Raw<'r>) -> Result<Vec<&'r RawValue>> {
     match value {
+        Raw::Json("[]") => Ok(Vec::new()),
         Raw::Json(source) if source.starts_with('[') => serde_json::from_str(source)
             .map_err(|error| RecordError::field(field.as_str(), format!("can't be read: {error}"))),
         _ => Err(RecordError::field(field.as_str(), format!("expected a list, found {}", kind(value)))),
@@ -272,8 +312,7 @@ fn candidates<'r>(value: Raw<'r>, arena: &'r Bump) -> Result<&'r [Content<'r>]> 
 }
 
 /// `output_b` is the second candidate; the output is the first where none was listed.
-fn second_candidate<'r>(slots: &mut Slots<'r>, source: &'r str, arena: &'r Bump) -> Result<()> {
-    let Some(value) = raw(source, arena)? else { return Ok(()) };
+fn second_candidate<'r>(slots: &mut Slots<'r>, value: Raw<'r>, arena: &'r Bump) -> Result<()> {
     if !slots.candidates.is_empty() {
         return Err(RecordError::field("output_b", "stands beside `candidates`, which already lists the answers")
             .hint("put every answer into `candidates`, or keep `output` and `output_b`"));
@@ -487,15 +526,4 @@ fn tags<'r>(value: Raw<'r>, arena: &'r Bump) -> Result<&'r [&'r str]> {
         }
     }
     Ok(tags.into_bump_slice())
-}
-
-fn keys<'r>(found: &Found<'r>, arena: &'r Bump) -> Result<&'r [Option<Raw<'r>>]> {
-    if found.keys.is_empty() {
-        return Ok(&[]);
-    }
-    let mut keys = BumpVec::with_capacity_in(found.keys.len(), arena);
-    for source in &found.keys {
-        keys.push(source.map_or(Ok(None), |source| raw(source, arena))?);
-    }
-    Ok(keys.into_bump_slice())
 }

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::decode::{RowPath, Wanted, override_field};
-use crate::evaluator::{Direction, Entry, Info, ParamError, ParamErrors, Prepare, Prepared, Scorer, Scratch};
+use crate::evaluator::{Direction, Entry, Info, ParamErrors, Prepare, Prepared, Scorer, Scratch};
 use crate::expr::{Expr, Value, value_from_json};
 use crate::node::{DeError, Node, NodeValue, Span};
 use crate::outcome::{Cell, Code, Explanation, Verdict};
@@ -488,16 +488,21 @@ fn take_reference(entry: &Entry, params: &mut Node) -> Result<Option<Node>, Para
     let mut index = 0;
     while let Some((key, _)) = entries.get(index) {
         let name = key.as_str().unwrap_or_default().to_owned();
-        if !names.contains(&name.as_str()) || own_key(&name) {
+        if !names.contains(&name.as_str()) {
+            index += 1;
+            continue;
+        }
+        let is_null = entries.get(index).is_some_and(|(_, value)| value.is_null());
+        if own_key(&name) && !is_null {
             index += 1;
             continue;
         }
         let (_, value) = entries.remove(index);
+        if is_null {
+            return Err(ParamErrors::with_help(format!("/{name}"), "value is null", "quote it if you mean the text, or leave it out"));
+        }
         if let Some((first, _)) = &taken {
             return Err(ParamErrors::one(format!("/{name}"), format!("`{first}` and `{name}` are two names for the reference")));
-        }
-        if matches!(value.value, NodeValue::Null(_)) {
-            return Err(ParamErrors::with_help(format!("/{name}"), "value is null", "quote it if you mean the text, or leave it out"));
         }
         taken = Some((name, value));
     }
@@ -508,11 +513,45 @@ impl OwnReference {
     /// Scalars keep their source text: a plain `1.10` is that text, and the number for JSON evaluators.
     fn new(node: &Node) -> Self {
         match node.as_str() {
-            Some(text) if !node.is_plain() || crate::json::is_valid(text).is_err() || text.starts_with('"') => {
-                Self { source: text.to_owned(), is_text: true }
+            Some(text) => Self { source: text.to_owned(), is_text: !is_json_scalar(node) },
+            None => {
+                let mut source = String::new();
+                write_json(node, &mut source);
+                Self { source, is_text: false }
             }
-            Some(text) => Self { source: text.to_owned(), is_text: false },
-            None => Self { source: node.to_json().to_string(), is_text: false },
+        }
+    }
+}
+
+/// Whether a plain scalar is written as JSON writes numbers and booleans.
+fn is_json_scalar(node: &Node) -> bool {
+    let is_json = |text: &str| !text.starts_with('"') && crate::json::is_valid(text).is_ok();
+    node.is_plain() && node.as_str().is_some_and(is_json)
+}
+
+/// A node as JSON whose numbers keep their source text, however many digits they have.
+fn write_json(node: &Node, out: &mut String) {
+    let comma = |out: &mut String, index: usize| out.push_str(if index > 0 { "," } else { "" });
+    match &node.value {
+        NodeValue::Scalar(scalar) if is_json_scalar(node) => out.push_str(&scalar.text),
+        NodeValue::Scalar(_) | NodeValue::Null(_) => out.push_str(&node.to_json().to_string()),
+        NodeValue::Sequence(items) => {
+            out.push('[');
+            for (index, item) in items.iter().enumerate() {
+                comma(out, index);
+                write_json(item, out);
+            }
+            out.push(']');
+        }
+        NodeValue::Mapping(entries) => {
+            out.push('{');
+            for (index, (key, value)) in entries.iter().enumerate() {
+                comma(out, index);
+                out.push_str(&serde_json::Value::from(key.as_str().unwrap_or_default()).to_string());
+                out.push(':');
+                write_json(value, out);
+            }
+            out.push('}');
         }
     }
 }
@@ -580,12 +619,8 @@ struct FilledEntry {
 
 impl Template {
     fn new(entry: Entry, check: String, params: Node, leaves: Vec<(String, RowPath)>) -> Result<Self, ParamErrors> {
-        let is_place = |node: &Node| whole_reference(node, true).is_some();
-        let problems = crate::node::check_against_schema(&params, &entry.schema, &is_place);
-        if problems.is_empty() {
-            return Ok(Self { entry, check, params, leaves });
-        }
-        Err(ParamErrors(problems.into_iter().map(ParamError::from).collect()))
+        entry.check(&params, &|node| whole_reference(node, true).is_some())?;
+        Ok(Self { entry, check, params, leaves })
     }
 
     fn fill<'c, 'r>(

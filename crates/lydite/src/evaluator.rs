@@ -5,6 +5,7 @@
 
 mod page;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::evaluators::json_schema_validation::SchemaCache;
-use crate::node::{Node, Problem, Span, check_against_schema};
+use crate::node::{Node, NodeValue, Problem, Span, check_against_schema};
 use crate::outcome::{Cell, Code, Explanation};
 use crate::record::{Field, FieldSet, Row};
 use crate::text::distance::DistanceScratch;
@@ -239,16 +240,40 @@ impl Entry {
     ///
     /// `params` is a mapping; `reference` and its alias are the caller's to take out first.
     pub fn prepare(&self, params: &Node, cx: &Prepare<'_>) -> Result<Prepared, ParamErrors> {
-        let problems = check_against_schema(params, &self.schema, &|_| false);
-        if !problems.is_empty() {
-            return Err(ParamErrors(problems.into_iter().map(ParamError::from).collect()));
+        let params = self.with_lists(params);
+        self.check(&params, &|_| false)?;
+        (self.prepare)(&params, cx)
+    }
+
+    /// Checks parameters against the schema; `is_place` tells those that each record fills.
+    pub fn check(&self, params: &Node, is_place: &dyn Fn(&Node) -> bool) -> Result<(), ParamErrors> {
+        let params = self.with_lists(params);
+        let problems = check_against_schema(&params, &self.schema, is_place);
+        if problems.is_empty() { Ok(()) } else { Err(ParamErrors(problems.into_iter().map(ParamError::from).collect())) }
+    }
+
+    /// A plain value where a list is expected is a list of that one: `phrases: "Hello, world"`.
+    fn with_lists<'n>(&self, params: &'n Node) -> Cow<'n, Node> {
+        let is_list = |key: &Node| {
+            let kind = key.as_str().and_then(|key| self.schema.get("properties")?.get(key)?.get("type"));
+            kind.is_some_and(|kind| kind == "array")
+        };
+        let is_single = |(key, value): &(Node, Node)| matches!(value.value, NodeValue::Scalar(_)) && is_list(key);
+        if !params.entries().iter().any(is_single) {
+            return Cow::Borrowed(params);
         }
-        (self.prepare)(params, cx)
+        let mut params = params.clone();
+        if let NodeValue::Mapping(entries) = &mut params.value {
+            for (_, value) in entries.iter_mut().filter(|entry| is_single(entry)) {
+                *value = Node { span: value.span, value: NodeValue::Sequence(vec![value.clone()]) };
+            }
+        }
+        Cow::Owned(params)
     }
 
     /// The parameters read and written again, defaults filled in.
     pub fn normalise_params(&self, params: &Node) -> Result<serde_json::Value, String> {
-        (self.round_trip)(params)
+        (self.round_trip)(&self.with_lists(params))
     }
 
     /// The whole documentation in Markdown.

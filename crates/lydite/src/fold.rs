@@ -150,7 +150,10 @@ impl Fold {
     }
 
     fn empty(meta: Arc<[CheckMeta]>, samples: usize, cases: Cases) -> Self {
-        let checks = meta.iter().map(|_| CheckFold::new(&cases, samples)).collect();
+        let checks = meta
+            .iter()
+            .map(|_| CheckFold::new(&cases, samples))
+            .collect();
         Self {
             meta,
             samples,
@@ -184,7 +187,10 @@ impl Fold {
 
     /// Adds a cell of a check that the record brought.
     pub fn push_named(&mut self, check: &Check, head: &RecordHead<'_>, judged: &Judged) {
-        let told = LiveCell { judged, warnings: check.info.warnings };
+        let told = LiveCell {
+            judged,
+            warnings: check.info.warnings,
+        };
         self.push_named_told(&check.name, || CheckMeta::from(check), head, &told);
     }
 
@@ -249,14 +255,21 @@ impl Fold {
 
     /// How many samples there are of the suite's check at `index`.
     pub fn samples_of(&self, index: usize) -> usize {
-        self.checks.get(index).map_or(0, |check| check.samples.len())
+        self.checks
+            .get(index)
+            .map_or(0, |check| check.samples.len())
     }
 
     fn push_told(&mut self, index: usize, head: &RecordHead<'_>, told: &impl Told) {
         self.open(head);
-        let case = Case { key: self.current.case, repeated: false };
+        let case = Case {
+            key: self.current.case,
+            repeated: false,
+        };
         let answer = told.answer();
-        let Some(check) = self.checks.get_mut(index) else { return };
+        let Some(check) = self.checks.get_mut(index) else {
+            return;
+        };
         check.push(case, answer, head, told);
         self.errored += u64::from(answer == Answer::Errored);
         for &tag in &self.current.tags {
@@ -266,13 +279,28 @@ impl Fold {
         }
     }
 
-    fn push_named_told(&mut self, name: &str, meta: impl FnOnce() -> CheckMeta, head: &RecordHead<'_>, told: &impl Told) {
+    fn push_named_told(
+        &mut self,
+        name: &str,
+        meta: impl FnOnce() -> CheckMeta,
+        head: &RecordHead<'_>,
+        told: &impl Told,
+    ) {
         self.open(head);
-        let case = Case { key: self.current.case, repeated: false };
+        let case = Case {
+            key: self.current.case,
+            repeated: false,
+        };
         let answer = told.answer();
         let (cases, samples) = (&self.cases, self.samples);
-        let place = self.own.place(name, || OwnCheck { meta: meta(), fold: CheckFold::new(cases, samples), tags: Bounded::default() });
-        let Some(own) = self.own.get_mut(place) else { return };
+        let place = self.own.place(name, || OwnCheck {
+            meta: meta(),
+            fold: CheckFold::new(cases, samples),
+            tags: Bounded::default(),
+        });
+        let Some(own) = self.own.get_mut(place) else {
+            return;
+        };
         own.fold.push(case, answer, head, told);
         self.errored += u64::from(answer == Answer::Errored);
         own.tags.trim();
@@ -311,7 +339,9 @@ impl Fold {
         }
         self.tags.trim();
         for tag in head.tags {
-            let place = self.tags.place(tag, || TagFold::new(self.meta.len(), &self.cases));
+            let place = self
+                .tags
+                .place(tag, || TagFold::new(self.meta.len(), &self.cases));
             if !self.current.tags.contains(&place) {
                 self.current.tags.push(place);
             }
@@ -334,10 +364,15 @@ impl Fold {
 
     fn all_stats(&mut self) -> impl Iterator<Item = &mut CheckStats> {
         let own = self.own.values_mut().flat_map(|own| {
-            std::iter::once(&mut own.fold.stats).chain(own.tags.values_mut().flat_map(|tag| &mut tag.0))
+            std::iter::once(&mut own.fold.stats)
+                .chain(own.tags.values_mut().flat_map(|tag| &mut tag.0))
         });
         let tags = self.tags.values_mut().flat_map(|tag| &mut tag.0);
-        self.checks.iter_mut().map(|check| &mut check.stats).chain(tags).chain(own)
+        self.checks
+            .iter_mut()
+            .map(|check| &mut check.stats)
+            .chain(tags)
+            .chain(own)
     }
 
     /// The parts of a report, a fold for each check: the suite's in their order, then those that
@@ -346,20 +381,38 @@ impl Fold {
         if self.cases.repeat {
             self.all_stats().for_each(CheckStats::expect_repeats);
         }
-        let mut by_tag: Vec<Vec<(Arc<str>, CheckStats)>> = self.meta.iter().map(|_| Vec::new()).collect();
+        let mut by_tag: Vec<Vec<(Arc<str>, CheckStats)>> =
+            self.meta.iter().map(|_| Vec::new()).collect();
         for (name, tag) in self.tags.into_sorted() {
             for (stats, check) in tag.0.into_iter().zip(&mut by_tag) {
                 check.push((Arc::clone(&name), stats));
             }
         }
         let suite = self.meta.iter().cloned().zip(self.checks).zip(by_tag);
-        let mut checks: Vec<FinishedCheck> =
-            suite.map(|((meta, fold), by_tag)| FinishedCheck { meta, own: false, fold, by_tag }).collect();
+        let mut checks: Vec<FinishedCheck> = suite
+            .map(|((meta, fold), by_tag)| FinishedCheck {
+                meta,
+                own: false,
+                fold,
+                by_tag,
+            })
+            .collect();
         for (name, own) in self.own.into_sorted() {
-            let meta = if *name == *own.meta.name { own.meta } else { CheckMeta::named(&*name) };
-            let first = |(name, tag): (Arc<str>, TagFold)| tag.0.into_iter().next().map(|stats| (name, stats));
+            let meta = if *name == *own.meta.name {
+                own.meta
+            } else {
+                CheckMeta::named(&*name)
+            };
+            let first = |(name, tag): (Arc<str>, TagFold)| {
+                tag.0.into_iter().next().map(|stats| (name, stats))
+            };
             let by_tag = own.tags.into_sorted().filter_map(first).collect();
-            checks.push(FinishedCheck { meta, own: true, fold: own.fold, by_tag });
+            checks.push(FinishedCheck {
+                meta,
+                own: true,
+                fold: own.fold,
+                by_tag,
+            });
         }
         Finished {
             records: self.records,
@@ -452,7 +505,8 @@ impl CheckFold {
             Answer::Skipped => add_one(&mut self.skips, told.code()),
             Answer::Errored => self.push_error(head, told),
         }
-        if let Some(verdict @ (Verdict::Fail | Verdict::Partial | Verdict::Inconclusive)) = told.verdict()
+        if let Some(verdict @ (Verdict::Fail | Verdict::Partial | Verdict::Inconclusive)) =
+            told.verdict()
             && self.samples.len() < self.max_samples
         {
             self.samples.push(Sample::new(verdict, head, told));
@@ -465,7 +519,14 @@ impl CheckFold {
             return;
         }
         let message = told.reason().map(cut).unwrap_or_default();
-        self.errors.insert(told.code().to_owned(), ErrorFold { count: 1, message, at: Place::of(head) });
+        self.errors.insert(
+            told.code().to_owned(),
+            ErrorFold {
+                count: 1,
+                message,
+                at: Place::of(head),
+            },
+        );
     }
 }
 
@@ -480,7 +541,10 @@ impl Merge for CheckFold {
                 }
             }
         }
-        for (ours, theirs) in [(&mut self.warnings, later.warnings), (&mut self.skips, later.skips)] {
+        for (ours, theirs) in [
+            (&mut self.warnings, later.warnings),
+            (&mut self.skips, later.skips),
+        ] {
             for (code, count) in theirs {
                 *ours.entry(code).or_default() += count;
             }
@@ -519,7 +583,10 @@ impl Sample {
 
 impl Place {
     const fn of(head: &RecordHead<'_>) -> Self {
-        Self { file: head.file, line: head.line }
+        Self {
+            file: head.file,
+            line: head.line,
+        }
     }
 }
 
@@ -550,7 +617,10 @@ impl TagFold {
 
 impl Merge for TagFold {
     fn merge(&mut self, later: Self) {
-        self.0.iter_mut().zip(&later.0).for_each(|(ours, theirs)| ours.merge(theirs));
+        self.0
+            .iter_mut()
+            .zip(&later.0)
+            .for_each(|(ours, theirs)| ours.merge(theirs));
     }
 }
 
@@ -591,14 +661,20 @@ enum Models {
 impl Cases {
     fn fresh(&self) -> Self {
         let independent = self.decided.load(Ordering::Relaxed);
-        Self { independent, decided: Arc::clone(&self.decided), ..Self::default() }
+        Self {
+            independent,
+            decided: Arc::clone(&self.decided),
+            ..Self::default()
+        }
     }
 
     fn see(&mut self, head: &RecordHead<'_>) {
         if self.repeat {
             return;
         }
-        let model = head.model.map_or(0, |model| XxHash3_64::oneshot(model.as_bytes()));
+        let model = head
+            .model
+            .map_or(0, |model| XxHash3_64::oneshot(model.as_bytes()));
         self.models = self.models.and(Models::One(model));
         self.repeat = head.trial > 1 || head.cluster.is_some() || self.models == Models::Several;
     }
@@ -630,7 +706,12 @@ impl Cases {
 
 impl Default for Cases {
     fn default() -> Self {
-        Self { repeat: false, models: Models::NoneSeen, independent: false, decided: Arc::default() }
+        Self {
+            repeat: false,
+            models: Models::NoneSeen,
+            independent: false,
+            decided: Arc::default(),
+        }
     }
 }
 
@@ -664,7 +745,10 @@ impl Told for LiveCell<'_> {
     #[inline]
     fn answer(&self) -> Answer {
         match self.judged.cell {
-            Cell::Scored { .. } => Answer::Judged { score: self.score(), verdict: self.judged.verdict },
+            Cell::Scored { .. } => Answer::Judged {
+                score: self.score(),
+                verdict: self.judged.verdict,
+            },
             Cell::Skipped(_) => Answer::Skipped,
             Cell::Errored(_) => Answer::Errored,
         }
@@ -686,7 +770,11 @@ impl Told for LiveCell<'_> {
     }
 
     fn reason(&self) -> Option<Cow<'_, str>> {
-        let told = self.judged.explanation.as_ref().and_then(|explanation| explanation.reason.as_deref());
+        let told = self
+            .judged
+            .explanation
+            .as_ref()
+            .and_then(|explanation| explanation.reason.as_deref());
         match (told, self.judged.cell) {
             (Some(reason), _) => Some(reason.into()),
             (None, Cell::Errored(code) | Cell::Skipped(code)) => Some(code.message()),
@@ -696,11 +784,17 @@ impl Told for LiveCell<'_> {
 
     #[inline]
     fn each_warning(&self, mut count: impl FnMut(&str)) {
-        let Cell::Scored { flags, .. } = self.judged.cell else { return };
+        let Cell::Scored { flags, .. } = self.judged.cell else {
+            return;
+        };
         if flags == 0 {
             return;
         }
-        let set = self.warnings.iter().enumerate().filter(|(bit, _)| flags & 1 << bit != 0);
+        let set = self
+            .warnings
+            .iter()
+            .enumerate()
+            .filter(|(bit, _)| flags & 1 << bit != 0);
         set.for_each(|(_, warning)| count(warning.code));
     }
 }
@@ -721,5 +815,355 @@ fn add_one(counts: &mut BTreeMap<String, u64>, key: &str) {
         None => {
             counts.insert(key.to_owned(), 1);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::outcome::{Code, Explanation, Score};
+    use crate::record::Field;
+    use crate::report::{Report, ReportOptions};
+    use crate::stats::summary::Warning as StatsWarning;
+
+    static WARNINGS: [Warning; 2] = [
+        Warning {
+            code: "one",
+            text: "one",
+        },
+        Warning {
+            code: "two",
+            text: "two",
+        },
+    ];
+
+    const SUITE: [&str; 2] = ["first", "second"];
+
+    fn empty() -> Fold {
+        Fold::new(
+            SUITE.map(|name| CheckMeta {
+                warnings: &WARNINGS,
+                ..CheckMeta::named(name)
+            }),
+            2,
+        )
+    }
+
+    #[derive(Clone, Debug)]
+    enum Event {
+        Bad,
+        Record {
+            id: u8,
+            model: Option<bool>,
+            trial: u32,
+            tags: Vec<&'static str>,
+            cluster: Option<bool>,
+            cells: Vec<(usize, Judged)>,
+        },
+    }
+
+    /// The names of checks that records bring, and of the suite's.
+    const NAMES: [&str; 4] = ["first", "second", "own", "another"];
+
+    fn cells() -> impl Strategy<Value = Judged> {
+        let verdict = prop::sample::select(vec![
+            None,
+            Some(Verdict::Pass),
+            Some(Verdict::Fail),
+            Some(Verdict::Partial),
+            Some(Verdict::Inconclusive),
+        ]);
+        let score = prop::option::weighted(0.9, prop_oneof![Just(0.0), Just(1.0), 0.0..1.0]);
+        let scored = (score, verdict, 0_u16..4, prop::option::of("[a-z]{1,3}")).prop_map(
+            |(score, verdict, flags, reason)| {
+                let cell = Cell::Scored {
+                    score: score.and_then(Score::new),
+                    natural: verdict,
+                    flags,
+                };
+                Judged {
+                    cell,
+                    verdict,
+                    natural: None,
+                    explanation: reason.map(Explanation::reason),
+                }
+            },
+        );
+        let other = |cell, verdict| {
+            Just(Judged {
+                cell,
+                verdict,
+                natural: None,
+                explanation: None,
+            })
+        };
+        let incon = Some(Verdict::Inconclusive);
+        prop_oneof![
+            8 => scored,
+            1 => other(Cell::Skipped(Code::WhenFalse), None),
+            1 => other(Cell::Errored(Code::MissingField(Field::Output)), incon),
+            1 => other(Cell::Errored(Code::NotText(Field::Output)), incon),
+        ]
+    }
+
+    fn events() -> impl Strategy<Value = Vec<Event>> {
+        let record = (
+            0_u8..12,
+            prop::option::weighted(0.1, any::<bool>()),
+            prop_oneof![9 => Just(1_u32), 1 => 2_u32..4],
+            prop::collection::vec(prop::sample::select(vec!["de", "en", "long"]), 0..3),
+            prop::option::weighted(0.1, any::<bool>()),
+            prop::collection::vec((0..NAMES.len(), cells()), 0..4),
+        );
+        let record = record.prop_map(|(id, model, trial, tags, cluster, cells)| Event::Record {
+            id,
+            model,
+            trial,
+            tags,
+            cluster,
+            cells,
+        });
+        prop::collection::vec(prop_oneof![9 => record, 1 => Just(Event::Bad)], 0..60)
+    }
+
+    fn fold(mut fold: Fold, events: &[Event], first_line: usize) -> Fold {
+        for (index, event) in events.iter().enumerate() {
+            let line = (first_line + index + 1) as u64;
+            match event {
+                Event::Bad => fold.bad_record(BadRecord {
+                    line,
+                    ..BadRecord::default()
+                }),
+                Event::Record {
+                    id,
+                    model,
+                    trial,
+                    tags,
+                    cluster,
+                    cells,
+                } => {
+                    let id = id.to_string();
+                    let head = RecordHead {
+                        id: &id,
+                        model: model.map(|one| if one { "one" } else { "two" }),
+                        trial: *trial,
+                        tags,
+                        cluster: cluster.map(|one| if one { "one" } else { "two" }),
+                        file: 0,
+                        line,
+                    };
+                    fold.record_read();
+                    for (name, judged) in cells {
+                        if *name < SUITE.len() {
+                            fold.push(*name, &head, judged);
+                        } else {
+                            let told = LiveCell {
+                                judged,
+                                warnings: &WARNINGS,
+                            };
+                            fold.push_named_told(
+                                NAMES[*name],
+                                || CheckMeta::named(NAMES[*name]),
+                                &head,
+                                &told,
+                            );
+                        }
+                    }
+                    fold.record_done(
+                        cells
+                            .iter()
+                            .filter_map(|(_, judged)| judged.verdict)
+                            .reduce(Verdict::worst),
+                    );
+                }
+            }
+        }
+        fold
+    }
+
+    fn report(fold: Fold) -> String {
+        serde_json::to_string_pretty(&Report::build(fold, &[], ReportOptions::default())).unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn parts_merge_to_the_whole(events in events(), cuts in prop::collection::vec(0_usize..60, 0..5)) {
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(events.len())).chain([0, events.len()]).collect();
+            cuts.sort_unstable();
+            let mut merged = empty();
+            for part in cuts.windows(2) {
+                merged.merge(fold(merged.fresh(), &events[part[0]..part[1]], part[0]));
+            }
+            prop_assert_eq!(report(merged), report(fold(empty(), &events, 0)));
+        }
+    }
+
+    fn passed(fold: &mut Fold, id: &str, trial: u32, tags: &[&str], line: u64) {
+        let head = RecordHead {
+            id,
+            model: None,
+            trial,
+            tags,
+            cluster: None,
+            file: 0,
+            line,
+        };
+        let cell = Cell::binary(true);
+        let verdict = Some(Verdict::Pass);
+        fold.push(
+            0,
+            &head,
+            &Judged {
+                cell,
+                verdict,
+                natural: None,
+                explanation: None,
+            },
+        );
+        fold.record_done(verdict);
+    }
+
+    #[test]
+    fn past_a_thousand_tags_the_others_are_one() {
+        let mut fold = empty();
+        for n in 0..3_000_u64 {
+            passed(
+                &mut fold,
+                &n.to_string(),
+                1,
+                &[&format!("{:04}", n % 1_500), "all", "all"],
+                n,
+            );
+        }
+        let report = Report::build(fold, &[], ReportOptions::default());
+        let tags = &report.checks[0].by_tag;
+        assert_eq!(tags.len(), MAX_NAMES + 1);
+        assert_eq!(
+            (tags["0000"].n, tags["0999"].n, tags[OTHER].n),
+            (2, 2, 1_000 + 3_000)
+        );
+        assert!(
+            report.checks[1].by_tag.is_empty(),
+            "a check without answers has no tags"
+        );
+    }
+
+    #[test]
+    fn past_a_thousand_names_the_other_checks_are_one() {
+        let mut fold = empty();
+        let head = RecordHead {
+            id: "r",
+            model: None,
+            trial: 1,
+            tags: &["t"],
+            cluster: None,
+            file: 0,
+            line: 1,
+        };
+        let judged = Judged {
+            cell: Cell::binary(false),
+            verdict: Some(Verdict::Fail),
+            natural: None,
+            explanation: None,
+        };
+        for n in 0..1_200 {
+            let name = format!("own {n:04}");
+            let told = LiveCell {
+                judged: &judged,
+                warnings: &[],
+            };
+            fold.push_named_told(
+                &name,
+                || CheckMeta {
+                    evaluator: "equals".into(),
+                    ..CheckMeta::named(&*name)
+                },
+                &head,
+                &told,
+            );
+            fold.record_done(judged.verdict);
+        }
+        let report = Report::build(fold, &[], ReportOptions::default());
+        assert_eq!(report.checks.len(), SUITE.len() + MAX_NAMES + 1);
+        let other = report.check(OTHER).unwrap();
+        assert_eq!(
+            (
+                other.summary.n,
+                other.samples.len(),
+                other.evaluator.as_str()
+            ),
+            (200, 2, "")
+        );
+        assert_eq!((other.by_tag["t"].n, other.from_records), (200, true));
+        assert_eq!(report.check("own 0999").unwrap().evaluator, "equals");
+    }
+
+    #[test]
+    fn a_second_trial_clusters_the_intervals_unless_it_comes_too_late() {
+        let limit = DEFAULT_LIMIT as u64;
+        // Where the only repeat is, and whether intervals are clustered.
+        for (repeat, clustered) in [(1_000, true), (limit + 4_000, false)] {
+            let mut merged = empty();
+            let mut part = merged.fresh();
+            for n in 0..limit + 5_000 {
+                let (id, trial) = if n == repeat { (n - 1, 2) } else { (n, 1) };
+                passed(&mut part, &id.to_string(), trial, &["t"], n);
+                if n % 10_000 == 9_999 {
+                    let fresh = merged.fresh();
+                    merged.merge(std::mem::replace(&mut part, fresh));
+                }
+            }
+            merged.merge(part);
+            let report = Report::build(merged, &[], ReportOptions::default());
+            for summary in [&report.checks[0].summary, &report.checks[0].by_tag["t"]] {
+                assert_eq!(summary.mean.unwrap().clusters.is_some(), clustered);
+                assert_eq!(
+                    summary.warnings.contains(&StatsWarning::NotClustered),
+                    !clustered
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_samples_and_messages_are_kept() {
+        let mut fold = empty();
+        for line in 1..=5 {
+            let head = RecordHead {
+                id: "r",
+                model: Some("m"),
+                trial: 1,
+                tags: &[],
+                cluster: None,
+                file: 3,
+                line,
+            };
+            let cell = Cell::Errored(Code::NotText(Field::Output));
+            let explanation = Some(Explanation::reason(format!("{line}{}", "é".repeat(2_000))));
+            let judged = Judged {
+                cell,
+                verdict: Some(Verdict::Inconclusive),
+                natural: None,
+                explanation,
+            };
+            fold.push(1, &head, &judged);
+            fold.record_done(judged.verdict);
+        }
+        assert_eq!(
+            (fold.samples_of(0), fold.samples_of(1), fold.errored()),
+            (0, 2, 5)
+        );
+        let finished = fold.finish();
+        let check = &finished.checks[1].fold;
+        let lines: Vec<u64> = check.samples.iter().map(|sample| sample.at.line).collect();
+        assert_eq!(lines, [1, 2]);
+        let error = &check.errors["not_text"];
+        assert_eq!(
+            (error.count, error.message.chars().count()),
+            (5, MAX_REASON + 1)
+        );
+        assert!(error.message.starts_with("1é") && error.message.ends_with('…'));
     }
 }

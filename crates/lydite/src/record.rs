@@ -193,10 +193,12 @@ impl<'r> Content<'r> {
         }
     }
 
-    /// The text that a JSON evaluator parses: a text's own content, or the JSON as it stands.
-    pub const fn json_source(self) -> &'r str {
+    /// The text that a JSON evaluator parses: a text's own content, or the JSON as it stands. `None`
+    /// for parts that are not all text.
+    pub const fn json_source(self) -> Option<&'r str> {
         match self {
-            Self::Text(source) | Self::Json { source, .. } | Self::Parts { source, .. } => source,
+            Self::Text(source) | Self::Json { source, .. } => Some(source),
+            Self::Parts { text, .. } => text,
         }
     }
 

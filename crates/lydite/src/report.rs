@@ -202,16 +202,43 @@ pub struct ReportOptions {
 impl Report {
     /// Makes the report of a run of `gates`.
     pub fn build(fold: Fold, gates: &[Gate], options: ReportOptions) -> Self {
-        let Finished { records, bad, bad_records, checks, missed_repeats } = fold.finish();
-        let ReportOptions { run, max_errors, planned, other_shards } = options;
-        let planned = if run.stopped.is_some() { planned } else { Some(records.judged) };
+        let Finished {
+            records,
+            bad,
+            bad_records,
+            checks,
+            missed_repeats,
+        } = fold.finish();
+        let ReportOptions {
+            run,
+            max_errors,
+            planned,
+            other_shards,
+        } = options;
+        let planned = if run.stopped.is_some() {
+            planned
+        } else {
+            Some(records.judged)
+        };
         let not_run = planned.map(|planned| planned.saturating_sub(records.judged));
-        let builder = CheckBuilder { files: &run.data, not_run, missed_repeats };
-        let checks: Vec<CheckReport> = checks.into_iter().map(|check| builder.check(check)).collect();
-        let bad_records = bad_records.into_iter().map(|record| bad_record(record, &run.data)).collect();
+        let builder = CheckBuilder {
+            files: &run.data,
+            not_run,
+            missed_repeats,
+        };
+        let checks: Vec<CheckReport> = checks
+            .into_iter()
+            .map(|check| builder.check(check))
+            .collect();
+        let bad_records = bad_records
+            .into_iter()
+            .map(|record| bad_record(record, &run.data))
+            .collect();
         let errors = ErrorCounts::new(&checks, bad, gates, max_errors);
-        let gates: Vec<GateResult> =
-            gates.iter().map(|gate| gates::judge(gate, gates, max_errors, &run, &checks, &errors)).collect();
+        let gates: Vec<GateResult> = gates
+            .iter()
+            .map(|gate| gates::judge(gate, gates, max_errors, &run, &checks, &errors))
+            .collect();
         let mut report = Self {
             version: REPORT_VERSION,
             records: RecordCounts {
@@ -224,7 +251,10 @@ impl Report {
                 partial: records.partial,
                 inconclusive: records.inconclusive,
             },
-            run: RunFacts { lydite: env!("CARGO_PKG_VERSION").to_owned(), ..run },
+            run: RunFacts {
+                lydite: env!("CARGO_PKG_VERSION").to_owned(),
+                ..run
+            },
             errors,
             checks,
             gates,
@@ -252,8 +282,18 @@ impl Report {
 }
 
 impl ErrorCounts {
-    fn new(checks: &[CheckReport], bad: u64, gates: &[Gate], max_errors: Option<Allowance>) -> Self {
-        let cells = |count: fn(&CheckSummary) -> u64| checks.iter().map(|check| count(&check.summary)).sum::<u64>();
+    fn new(
+        checks: &[CheckReport],
+        bad: u64,
+        gates: &[Gate],
+        max_errors: Option<Allowance>,
+    ) -> Self {
+        let cells = |count: fn(&CheckSummary) -> u64| {
+            checks
+                .iter()
+                .map(|check| count(&check.summary))
+                .sum::<u64>()
+        };
         let count = cells(|summary| summary.errored) + bad;
         let of = cells(|summary| summary.n) + bad;
         let allowance = Allowance::of(gates, max_errors, of);
@@ -266,7 +306,13 @@ impl ErrorCounts {
                 format!("`errors <= {percent}%` under `gates:` or --max-errors {percent}% would allow them")
             }
         });
-        Self { count, of, allowed: allowed(allowance), within, help }
+        Self {
+            count,
+            of,
+            allowed: allowed(allowance),
+            within,
+            help,
+        }
     }
 
     /// Errors as a share of what was planned, in [0, 1].
@@ -297,13 +343,27 @@ struct CheckBuilder<'a> {
 
 impl CheckBuilder<'_> {
     fn check(&self, check: FinishedCheck) -> CheckReport {
-        let FinishedCheck { meta, own, mut fold, by_tag } = check;
+        let FinishedCheck {
+            meta,
+            own,
+            mut fold,
+            by_tag,
+        } = check;
         // Which checks the records that were not reached would have brought isn't known.
-        fold.stats.add_not_run(if own && self.not_run != Some(0) { None } else { self.not_run });
-        let by_tag = by_tag.into_iter().fold(BTreeMap::<Arc<str>, CheckStats>::new(), |mut tags, (tag, stats)| {
-            tags.entry(tag).and_modify(|ours| ours.merge(&stats)).or_insert(stats);
-            tags
+        fold.stats.add_not_run(if own && self.not_run != Some(0) {
+            None
+        } else {
+            self.not_run
         });
+        let by_tag = by_tag.into_iter().fold(
+            BTreeMap::<Arc<str>, CheckStats>::new(),
+            |mut tags, (tag, stats)| {
+                tags.entry(tag)
+                    .and_modify(|ours| ours.merge(&stats))
+                    .or_insert(stats);
+                tags
+            },
+        );
         let has_answers = |summary: &CheckSummary| summary.n > 0;
         CheckReport {
             name: meta.name,
@@ -322,17 +382,27 @@ impl CheckBuilder<'_> {
             errors: fold
                 .errors
                 .into_iter()
-                .map(|(code, error)| ErrorReport { code, count: error.count, message: error.message })
+                .map(|(code, error)| ErrorReport {
+                    code,
+                    count: error.count,
+                    message: error.message,
+                })
                 .collect(),
             answer_warnings: fold.warnings,
             skip_reasons: fold.skips,
-            samples: fold.samples.into_iter().map(|sample| self.sample(sample)).collect(),
+            samples: fold
+                .samples
+                .into_iter()
+                .map(|sample| self.sample(sample))
+                .collect(),
         }
     }
 
     fn summary(&self, mut stats: CheckStats) -> CheckSummary {
         let mut summary = stats.finish(Confidence::default());
-        summary.warnings.retain(|warning| *warning != Warning::NotClustered);
+        summary
+            .warnings
+            .retain(|warning| *warning != Warning::NotClustered);
         if self.missed_repeats {
             summary.warnings.push(Warning::NotClustered);
         }
@@ -345,7 +415,11 @@ impl CheckBuilder<'_> {
             record: sample.record,
             model: sample.model,
             trial: sample.trial,
-            file: self.files.get(sample.at.file as usize).filter(|_| known).cloned(),
+            file: self
+                .files
+                .get(sample.at.file as usize)
+                .filter(|_| known)
+                .cloned(),
             line: known.then_some(sample.at.line),
             verdict: sample.verdict,
             score: sample.score,
@@ -367,4 +441,293 @@ fn bad_record(record: BadRecord, files: &[String]) -> BadRecordReport {
 
 const fn one() -> u32 {
     1
+}
+
+#[cfg(test)]
+mod testing {
+    use super::*;
+    use crate::check::Judged;
+    use crate::fold::CheckMeta;
+    use crate::outcome::{Cell, Code, Score};
+    use crate::record::Field;
+    use crate::results::RecordHead;
+
+    /// A run whose checks gave what the letters say, a record each: `p`ass, `f`ail, pa`r`tial,
+    /// `i`nconclusive, `e`rrored, `s`kipped, `m`easured (0.5); `b` is a bad record.
+    pub(super) fn report(
+        checks: &[(&str, &str)],
+        gates: &[&str],
+        options: ReportOptions,
+    ) -> Report {
+        let mut fold = Fold::new(checks.iter().map(|(name, _)| CheckMeta::named(*name)), 0);
+        let records = checks
+            .iter()
+            .map(|(_, letters)| letters.len())
+            .max()
+            .unwrap_or(0);
+        for record in 0..records {
+            let id = record.to_string();
+            let head = RecordHead {
+                id: &id,
+                model: None,
+                trial: 1,
+                tags: &[],
+                cluster: None,
+                file: 0,
+                line: record as u64 + 1,
+            };
+            let letters: Vec<(usize, u8)> = checks
+                .iter()
+                .enumerate()
+                .filter_map(|(index, (_, letters))| {
+                    letters
+                        .as_bytes()
+                        .get(record)
+                        .map(|&letter| (index, letter))
+                })
+                .collect();
+            fold.record_read();
+            if letters.iter().any(|(_, letter)| *letter == b'b') {
+                fold.bad_record(BadRecord {
+                    line: record as u64 + 1,
+                    ..BadRecord::default()
+                });
+                continue;
+            }
+            let judged: Vec<(usize, Judged)> = letters
+                .iter()
+                .map(|&(index, letter)| (index, judged(letter)))
+                .collect();
+            for (index, judged) in &judged {
+                fold.push(*index, &head, judged);
+            }
+            fold.record_done(
+                judged
+                    .iter()
+                    .filter_map(|(_, judged)| judged.verdict)
+                    .reduce(Verdict::worst),
+            );
+        }
+        let gates: Vec<Gate> = gates
+            .iter()
+            .map(|text| {
+                Gate::parse(text, crate::node::Span::default(), &[])
+                    .unwrap()
+                    .0
+            })
+            .collect();
+        Report::build(fold, &gates, options)
+    }
+
+    fn judged(letter: u8) -> Judged {
+        let scored = |score, verdict| {
+            (
+                Cell::Scored {
+                    score: Score::new(score),
+                    natural: verdict,
+                    flags: 0,
+                },
+                verdict,
+            )
+        };
+        let (cell, verdict) = match letter {
+            b'p' => scored(1.0, Some(Verdict::Pass)),
+            b'f' => scored(0.0, Some(Verdict::Fail)),
+            b'r' => scored(0.5, Some(Verdict::Partial)),
+            b'i' => scored(f64::NAN, Some(Verdict::Inconclusive)),
+            b'm' => scored(0.5, None),
+            b's' => (Cell::Skipped(Code::WhenFalse), None),
+            _ => (
+                Cell::Errored(Code::MissingField(Field::Output)),
+                Some(Verdict::Inconclusive),
+            ),
+        };
+        Judged {
+            cell,
+            verdict,
+            natural: None,
+            explanation: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::Judged;
+    use crate::fold::CheckMeta;
+    use crate::outcome::{Cell, Code, Score};
+    use crate::record::Field;
+    use crate::results::RecordHead;
+
+    /// A check's scores, `None` for an error.
+    fn scores(scores: &[Option<f64>]) -> CheckSummary {
+        let mut fold = Fold::new([CheckMeta::named("mean")], 0);
+        for (index, score) in scores.iter().enumerate() {
+            let id = index.to_string();
+            let head = RecordHead {
+                id: &id,
+                model: None,
+                trial: 1,
+                tags: &[],
+                cluster: None,
+                file: 0,
+                line: 1,
+            };
+            let (cell, verdict) = match score {
+                Some(score) => (
+                    Cell::Scored {
+                        score: Score::new(*score),
+                        natural: None,
+                        flags: 0,
+                    },
+                    None,
+                ),
+                None => (
+                    Cell::Errored(Code::MissingField(Field::Output)),
+                    Some(Verdict::Inconclusive),
+                ),
+            };
+            fold.push(
+                0,
+                &head,
+                &Judged {
+                    cell,
+                    verdict,
+                    natural: None,
+                    explanation: None,
+                },
+            );
+            fold.record_done(verdict);
+        }
+        Report::build(fold, &[], ReportOptions::default())
+            .checks
+            .remove(0)
+            .summary
+    }
+
+    /// Bugs of other tools: ragas 3028, deepeval 3234, trulens 2698.
+    #[test]
+    fn errors_move_no_mean_and_show_in_the_counts() {
+        let some = |list: &[f64]| list.iter().copied().map(Some).collect::<Vec<_>>();
+        let with_errors = |list: &[f64], errors: usize| [some(list), vec![None; errors]].concat();
+        let cases = [
+            (with_errors(&[1.0], 2), 1.0, 3, 1, 2),
+            (with_errors(&[0.9, 0.8, 0.8, 0.85], 1), 0.8375, 5, 4, 1),
+            (with_errors(&[0.6, 0.7, 0.8, 0.9, 1.0], 5), 0.8, 10, 5, 5),
+        ];
+        for (list, mean, n, scored, errored) in cases {
+            let summary = scores(&list);
+            assert_eq!(
+                (summary.n, summary.scored, summary.errored),
+                (n, scored, errored)
+            );
+            assert!((summary.mean.unwrap().value - mean).abs() < 1e-12);
+            assert_eq!(summary.coverage, Some(scored as f64 / n as f64));
+            assert_eq!(
+                summary.warnings,
+                [Warning::Incomplete],
+                "a partial measurement is marked as one"
+            );
+        }
+    }
+
+    /// Promptfoo's pf-agg-02, 03, 06 and 08: what must not come out green.
+    #[test]
+    fn nothing_failed_or_empty_is_shown_as_passed() {
+        let options = ReportOptions::default;
+        let no_checks = testing::report(&[], &[], options());
+        assert_eq!(no_checks.exit.code, 2);
+        let no_records = testing::report(&[("equals", "")], &[], options());
+        assert_eq!(no_records.exit.code, 2);
+        let failed_beside_a_gate_on_another = testing::report(
+            &[("equals", "f"), ("other", "p")],
+            &["other.pass_rate >= 1"],
+            options(),
+        );
+        assert_eq!(failed_beside_a_gate_on_another.exit.code, 0);
+        assert_eq!(
+            failed_beside_a_gate_on_another.checks[0].summary.failed, 1,
+            "the check keeps its own verdict"
+        );
+        let not_contains_of_no_output = testing::report(&[("not_contains", "e")], &[], options());
+        assert_eq!(not_contains_of_no_output.exit.code, 3);
+        assert_eq!(not_contains_of_no_output.checks[0].summary.passed, 0);
+    }
+
+    #[test]
+    fn a_report_reads_back_and_takes_unknown_and_missing_keys() {
+        let options = ReportOptions {
+            max_errors: Some(Allowance::Share(0.07)),
+            ..ReportOptions::default()
+        };
+        let report = testing::report(
+            &[("a", "pfeisrmb")],
+            &["a.pass_rate >= 0.5", "errors <= 5"],
+            options,
+        );
+        assert_eq!(report.errors.allowed, "7%");
+        let text = serde_json::to_string(&report).unwrap();
+        assert_eq!(serde_json::from_str::<Report>(&text).unwrap(), report);
+        let mut value = serde_json::to_value(&report).unwrap();
+        value["later"] = serde_json::json!({"x": 1});
+        value["checks"][0]["later"] = 1.into();
+        value["checks"][0]
+            .as_object_mut()
+            .unwrap()
+            .remove("threshold");
+        value.as_object_mut().unwrap().remove("bad_records");
+        let read: Report = serde_json::from_value(value).unwrap();
+        assert_eq!((read.checks, read.exit), (report.checks, report.exit));
+        assert_eq!(
+            serde_json::from_str::<Report>("{}").unwrap(),
+            Report::default()
+        );
+    }
+
+    #[test]
+    fn counts_of_records() {
+        let report = testing::report(
+            &[("a", "ppfeib"), ("b", "pfsss")],
+            &[],
+            ReportOptions::default(),
+        );
+        let expected = RecordCounts {
+            read: 6,
+            planned: Some(5),
+            judged: 5,
+            bad: 1,
+            passed: 1,
+            failed: 2,
+            partial: 0,
+            inconclusive: 2,
+        };
+        assert_eq!(report.records, expected);
+        assert_eq!((report.errors.count, report.errors.of), (2, 11));
+        assert_eq!(report.bad_records.len(), 1);
+    }
+
+    #[test]
+    fn what_an_early_end_left_is_not_run() {
+        for (planned, not_run, coverage) in [(Some(10), Some(8), 0.2), (None, None, 1.0)] {
+            let run = RunFacts {
+                stopped: Some(Stop::Interrupted),
+                ..RunFacts::default()
+            };
+            let report = testing::report(
+                &[("a", "pp")],
+                &[],
+                ReportOptions {
+                    run,
+                    planned,
+                    ..ReportOptions::default()
+                },
+            );
+            assert_eq!(
+                (report.records.planned, report.checks[0].summary.not_run),
+                (planned, not_run)
+            );
+            assert_eq!(report.checks[0].summary.coverage, Some(coverage));
+        }
+    }
 }

@@ -158,7 +158,10 @@ impl<'a> WideResult<'a> {
             verdict: cell.verdict,
             natural: cell.natural,
             score: cell.score,
-            error: cell.error.as_deref().map(|code| ResultError { code: code.into(), ..ResultError::default() }),
+            error: cell.error.as_deref().map(|code| ResultError {
+                code: code.into(),
+                ..ResultError::default()
+            }),
             skipped: cell.skipped.as_deref().map(Cow::Borrowed),
             tags: self.tags.iter().map(|tag| Cow::Borrowed(&**tag)).collect(),
             cluster: self.cluster.as_deref().map(Cow::Borrowed),
@@ -171,7 +174,10 @@ const fn one() -> u32 {
     1
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
 const fn is_one(n: &u32) -> bool {
     *n == 1
 }
@@ -219,9 +225,12 @@ impl<'a> CheckResult<'a> {
         match judged.cell {
             Cell::Scored { score, flags, .. } => {
                 line.score = score.map(crate::outcome::Score::get);
-                line.label = explanation.and_then(|e| e.label.as_deref()).map(Cow::Borrowed);
+                line.label = explanation
+                    .and_then(|e| e.label.as_deref())
+                    .map(Cow::Borrowed);
                 line.reason = reason.map(Cow::Borrowed);
-                line.evidence = explanation.map_or(Cow::Borrowed(&[]), |e| Cow::Borrowed(&*e.evidence));
+                line.evidence =
+                    explanation.map_or(Cow::Borrowed(&[]), |e| Cow::Borrowed(&*e.evidence));
                 line.raw = explanation.and_then(|e| e.raw.clone());
                 line.warnings = warnings(view.info, flags).map(Cow::Borrowed).collect();
             }
@@ -271,6 +280,13 @@ impl CheckResult<'_> {
 }
 
 /// The codes of the warnings that `flags` stand for.
-pub fn warnings(info: &'static crate::evaluator::Info, flags: u16) -> impl Iterator<Item = &'static str> {
-    info.warnings.iter().enumerate().filter(move |(bit, _)| flags & 1 << bit != 0).map(|(_, warning)| warning.code)
+pub fn warnings(
+    info: &'static crate::evaluator::Info,
+    flags: u16,
+) -> impl Iterator<Item = &'static str> {
+    info.warnings
+        .iter()
+        .enumerate()
+        .filter(move |(bit, _)| flags & 1 << bit != 0)
+        .map(|(_, warning)| warning.code)
 }

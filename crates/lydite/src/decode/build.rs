@@ -145,7 +145,7 @@ pub fn content_of_raw<'r>(value: Raw<'r>, arena: &'r Bump) -> Result<Content<'r>
 fn object_content<'r>(source: &'r str, arena: &'r Bump) -> Result<Content<'r>> {
     let Ok(entries) = Entries::read(source) else { return Ok(Content::Json { source, text: None }) };
     let [(key, value)] = entries.0.as_slice() else { return Ok(Content::Json { source, text: None }) };
-    if key == "parts" && value.get().starts_with('[') {
+    if key == "parts" && are_parts(value.get()) {
         return Ok(Content::Parts { source, text: text_of_blocks(value.get(), arena) });
     }
     let text = match raw(value.get(), arena)? {
@@ -156,26 +156,63 @@ fn object_content<'r>(source: &'r str, arena: &'r Bump) -> Result<Content<'r>> {
     Ok(Content::Json { source, text })
 }
 
+/// One part of a content: ours, or a provider's block.
+#[derive(Deserialize)]
+struct Part<'a> {
+    #[serde(borrow, default)]
+    r#type: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    text: Option<Cow<'a, str>>,
+}
+
+impl<'a> Part<'a> {
+    fn list(source: &'a str) -> Option<Vec<Self>> {
+        serde_json::from_str(source).ok()
+    }
+
+    fn text(self) -> Option<Cow<'a, str>> {
+        let is_text = self.r#type.as_deref().is_none_or(|kind| matches!(kind, "text" | "input_text" | "output_text"));
+        self.text.filter(|_| is_text)
+    }
+
+    /// Whether its type is one of a part; any other list below `parts` is an answer's own JSON.
+    fn is_known(&self) -> bool {
+        let kind = self.r#type.as_deref().unwrap_or_default();
+        let kind = kind.strip_prefix("input_").or_else(|| kind.strip_prefix("output_")).unwrap_or(kind);
+        matches!(kind, "text" | "image" | "image_url" | "audio" | "file" | "document" | "video")
+    }
+}
+
+fn are_parts(source: &str) -> bool {
+    source.starts_with('[') && Part::list(source).is_some_and(|parts| !parts.is_empty() && parts.iter().all(Part::is_known))
+}
+
 /// The texts of content blocks joined by a line break; `None` where one is no text.
 fn text_of_blocks<'r>(source: &str, arena: &'r Bump) -> Option<&'r str> {
-    #[derive(Deserialize)]
-    struct Block<'a> {
-        #[serde(borrow, default)]
-        r#type: Option<Cow<'a, str>>,
-        #[serde(borrow, default)]
-        text: Option<Cow<'a, str>>,
-    }
-    let blocks: Vec<Block<'_>> = serde_json::from_str(source).ok()?;
     let mut joined = BumpString::new_in(arena);
-    for (index, block) in blocks.iter().enumerate() {
-        let is_text = block.r#type.as_deref().is_none_or(|kind| matches!(kind, "text" | "input_text" | "output_text"));
-        let text = block.text.as_deref().filter(|_| is_text)?;
+    for (index, part) in Part::list(source)?.into_iter().enumerate() {
         if index > 0 {
             joined.push('\n');
         }
-        joined.push_str(text);
+        joined.push_str(&part.text()?);
     }
     Some(joined.into_bump_str())
+}
+
+/// The texts among the parts of [`Content::Parts`], each with its position.
+pub fn texts_of_parts(source: &str) -> Vec<(usize, Cow<'_, str>)> {
+    #[derive(Deserialize)]
+    struct Whole<'a> {
+        #[serde(borrow)]
+        parts: Vec<Part<'a>>,
+    }
+    let parts = if source.starts_with('[') {
+        Part::list(source)
+    } else {
+        serde_json::from_str::<Whole<'_>>(source).ok().map(|whole| whole.parts)
+    };
+    let texts = parts.into_iter().flatten().enumerate();
+    texts.filter_map(|(index, part)| Some((index, part.text()?))).collect()
 }
 
 /// An object's entries in order, values as they stand.

@@ -391,4 +391,4 @@ impl std::fmt::Display for RowPath {
     }
 }
 
-pub use build::{content_of_raw, override_field};
+pub use build::{content_of_raw, override_field, texts_of_parts};

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::options::{phrase_finders, quote, yes};
+use super::options::{phrase_finders, quote_all, yes};
 use crate::evaluator::{Direction, Evaluator, Example, Info, ParamErrors, Prepare, Pure, Scorer, Scratch, text_of};
 use crate::outcome::{Cell, Evidence, Explanation};
 use crate::record::{Field, FieldSet, Row};
@@ -102,11 +102,11 @@ impl Pure for Search {
             }
         }
         if missing.is_empty() {
-            explanation.reason = Some(format!("contains all {} phrases", self.phrases.len()).into());
+            let named = quote_all(self.phrases.iter().map(String::as_str));
+            explanation.reason = Some(format!("contains {named}").into());
             return explanation;
         }
-        let named: Vec<String> = missing.iter().map(|phrase| quote(phrase)).collect();
-        explanation.reason = Some(format!("does not contain {}", named.join(", ")).into());
+        explanation.reason = Some(format!("does not contain {}", quote_all(missing.iter().copied())).into());
         explanation.with(Evidence::new("missing").set("phrases", missing))
     }
 }

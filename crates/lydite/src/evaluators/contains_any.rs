@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::options::{phrase_finders, quote, yes};
+use super::options::{phrase_finders, quote, quote_all, yes};
 use crate::evaluator::{Direction, Evaluator, Example, Info, ParamErrors, Prepare, Pure, Scorer, Scratch, text_of};
 use crate::outcome::{Cell, Evidence, Explanation};
 use crate::record::{Field, FieldSet, Row};
@@ -98,7 +98,7 @@ impl Pure for Search {
         match found {
             Some((phrase, range)) => Explanation::reason(format!("contains {}", quote(phrase)))
                 .with(Evidence::span("output", range.start, range.end).set("phrase", phrase.as_str())),
-            None => Explanation::reason(format!("contains none of {} phrases", self.phrases.len()))
+            None => Explanation::reason(format!("contains none of {}", quote_all(self.phrases.iter().map(String::as_str))))
                 .with(Evidence::new("missing").set("phrases", self.phrases.clone())),
         }
     }

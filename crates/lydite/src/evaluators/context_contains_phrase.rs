@@ -1,12 +1,15 @@
 //! `context_contains_phrase`: see [`ContextContainsPhrase`].
 
+use std::borrow::Cow;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::options::{Strictness, empty_phrase, full, normalization, quote};
+use crate::decode::texts_of_parts;
 use crate::evaluator::{Direction, Evaluator, Example, Info, ParamErrors, Prepare, Pure, Scorer, Scratch};
 use crate::outcome::{Cell, Code, Evidence, Explanation};
-use crate::record::{Field, FieldSet, Row};
+use crate::record::{Content, Field, FieldSet, Row};
 use crate::text::find::Finder;
 use crate::text::normalize::{Normalization, Normalizer};
 
@@ -22,7 +25,8 @@ use crate::text::normalize::{Normalization, Normalizer};
 /// 0 and fail. The reason names the first place; the evidence gives its characters.
 ///
 /// ## Limits
-/// Exact and case-sensitive unless `capitalization`, `punctuation` or `whitespace` is `agnostic`.
+/// Exact and case-sensitive unless `capitalization`, `punctuation` or `whitespace` is `agnostic`. Of parts only
+/// the texts are searched; a response without text in which nothing was found is an error (`not_text`).
 ///
 /// ## References
 /// Context.ai, Default Evaluators, Context Contains Phrase; contexts and the three options are Lydite's.
@@ -119,41 +123,66 @@ struct Search {
     finder: Finder,
 }
 
+/// A text that holds the phrase, and its place in the record.
+struct Found<'r> {
+    place: String,
+    text: Cow<'r, str>,
+}
+
 impl Search {
-    /// The first place that holds the phrase, with its text.
-    fn find<'r>(&self, row: &Row<'r>, scratch: &mut Scratch) -> Result<Option<(String, &'r str)>, Cell> {
+    /// The first place that holds the phrase.
+    fn find<'r>(&self, row: Row<'r>, scratch: &mut Scratch) -> Result<Option<Found<'r>>, Cell> {
         let output = row.output().ok_or(Cell::Errored(Code::MissingField(Field::Output)))?;
-        let mut holds = |text: &str| self.finder.contains(text, &mut scratch.a);
-        if let Some(text) = output.text()
-            && holds(text)
-        {
-            return Ok(Some(("output".into(), text)));
+        let mut found = self.in_content(output, || "output".into(), scratch);
+        if found.is_none() && self.window == Window::ContextWindow {
+            found = self.in_context(row, scratch);
         }
-        if self.window == Window::ModelResponseOnly {
-            return if output.text().is_some() { Ok(None) } else { Err(Cell::Errored(Code::NotText(Field::Output))) };
+        if found.is_none() && output.text().is_none() {
+            return Err(Cell::Errored(Code::NotText(Field::Output)));
         }
+        Ok(found)
+    }
+
+    /// Messages, contexts and the query.
+    fn in_context<'r>(&self, row: Row<'r>, scratch: &mut Scratch) -> Option<Found<'r>> {
         for (index, turn) in row.messages().iter().enumerate() {
-            if let Some(text) = turn.content.and_then(|content| content.text())
-                && holds(text)
+            if let Some(content) = turn.content
+                && let Some(found) = self.in_content(content, || format!("messages[{index}]"), scratch)
             {
-                return Ok(Some((format!("messages[{index}]"), text)));
+                return Some(found);
             }
         }
         for (index, chunk) in row.contexts().iter().enumerate() {
-            if holds(chunk.document) {
-                return Ok(Some((format!("contexts[{index}]"), chunk.document)));
+            if self.finder.contains(chunk.document, &mut scratch.a) {
+                return Some(Found { place: format!("contexts[{index}]"), text: chunk.document.into() });
             }
         }
-        match row.query().and_then(|query| query.text()) {
-            Some(text) if holds(text) => Ok(Some(("query".into(), text))),
-            _ => Ok(None),
+        self.in_content(row.query()?, || "query".into(), scratch)
+    }
+
+    /// A text, or the texts among parts, each on its own.
+    fn in_content<'r>(
+        &self,
+        content: Content<'r>,
+        place: impl FnOnce() -> String,
+        scratch: &mut Scratch,
+    ) -> Option<Found<'r>> {
+        match content {
+            Content::Parts { source, text: None } => texts_of_parts(source)
+                .into_iter()
+                .find(|(_, text)| self.finder.contains(text, &mut scratch.a))
+                .map(|(index, text)| Found { place: format!("{}.parts[{index}]", place()), text }),
+            other => other
+                .text()
+                .filter(|text| self.finder.contains(text, &mut scratch.a))
+                .map(|text| Found { place: place(), text: text.into() }),
         }
     }
 }
 
 impl Pure for Search {
     fn score(&self, row: &Row<'_>, scratch: &mut Scratch) -> Cell {
-        match self.find(row, scratch) {
+        match self.find(*row, scratch) {
             Ok(found) => Cell::binary(found.is_some()),
             Err(cell) => cell,
         }
@@ -161,10 +190,10 @@ impl Pure for Search {
 
     fn explain(&self, row: &Row<'_>, _: Cell, scratch: &mut Scratch) -> Explanation {
         let phrase = quote(&self.phrase);
-        match self.find(row, scratch) {
-            Ok(Some((place, text))) => {
+        match self.find(*row, scratch) {
+            Ok(Some(Found { place, text })) => {
                 let explanation = Explanation::reason(format!("{phrase} is in {place}"));
-                match self.finder.locate(text, &mut scratch.a) {
+                match self.finder.locate(&text, &mut scratch.a) {
                     Some(range) => explanation.with(Evidence::span(&place, range.start, range.end)),
                     None => explanation,
                 }

@@ -75,6 +75,9 @@ impl Evaluator for EndsWith {
     }
 }
 
+/// Characters of the output that a reason shows.
+const LONGEST_TAIL: usize = 40;
+
 struct Ending {
     phrase: String,
     finder: Finder,
@@ -93,8 +96,9 @@ impl Pure for Ending {
         if cell.score() == Some(1.0) {
             return Explanation::reason(format!("ends with {}", quote(&self.phrase)));
         }
-        let last: Vec<char> = output.chars().rev().take(40).collect();
-        let tail: String = last.into_iter().rev().collect();
-        Explanation::reason(format!("does not end with {}, but …{}", quote(&self.phrase), quote(&tail)))
+        let cut = output.char_indices().rev().nth(LONGEST_TAIL).map(|(index, c)| index + c.len_utf8());
+        let tail = quote(output.get(cut.unwrap_or(0)..).unwrap_or_default());
+        let dots = if cut.is_some() { "…" } else { "" };
+        Explanation::reason(format!("does not end with {}, but {dots}{tail}", quote(&self.phrase)))
     }
 }

@@ -3,10 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::options::first_difference;
+use super::json_equality::differences;
+use super::json_value::{explain_error, reference_code};
+use super::options::{first_difference, quote};
 use crate::evaluator::{Direction, Evaluator, Example, Info, ParamErrors, Prepare, Pure, Scorer, Scratch};
-use crate::json::{self, Json};
-use crate::outcome::{Cell, Code, Evidence, Explanation};
+use crate::json::{self, Json, JsonError, JsonErrorKind};
+use crate::outcome::{Cell, Code, Explanation};
 use crate::record::{Content, Field, FieldSet, Row};
 
 /// The output equals a value, as text or as JSON.
@@ -21,7 +23,8 @@ use crate::record::{Content, Field, FieldSet, Row};
 /// fail with the first difference.
 ///
 /// ## Limits
-/// White space counts in texts. A list is one value, not a list of alternatives.
+/// White space counts in texts. A list is one value, not a list of alternatives. JSON in which a key comes
+/// twice equals no value, and JSON nested deeper than 128 levels is an error, unless both are the same text.
 ///
 /// ## References
 /// RFC 8259; numbers are compared by value and exactly, so 1 equals 1.0 and 9007199254740993 does not equal
@@ -70,15 +73,11 @@ impl Evaluator for Equals {
     }
 }
 
-fn sides<'r>(row: &Row<'r>) -> Result<(Content<'r>, Content<'r>), Cell> {
+/// What is expected, and the output.
+fn sides<'r>(row: Row<'r>) -> Result<(Content<'r>, Content<'r>), Cell> {
     let output = row.output().ok_or(Cell::Errored(Code::MissingField(Field::Output)))?;
     let expected = row.reference().ok_or(Cell::Errored(Code::MissingField(Field::Reference)))?;
     Ok((expected, output))
-}
-
-/// Both as JSON, where both are.
-fn both_json<'r>(expected: Content<'r>, output: Content<'r>) -> Option<(Json<'r>, Json<'r>)> {
-    Some((json::parse(expected.json_source()).ok()?, json::parse(output.json_source()).ok()?))
 }
 
 fn same_text(expected: Content<'_>, output: Content<'_>) -> bool {
@@ -89,30 +88,66 @@ fn same_text(expected: Content<'_>, output: Content<'_>) -> bool {
     }
 }
 
+/// Both sides as far as they are JSON.
+enum Sides<'r> {
+    Both(Json<'r>, Json<'r>),
+    /// A text is expected that is no JSON.
+    Text(&'r str),
+    /// The output is no JSON.
+    OutputIsNot(JsonError),
+}
+
+fn parse<'r>(expected: Content<'r>, output: Content<'r>) -> Result<Sides<'r>, Cell> {
+    let not_text = |field| Cell::Errored(Code::NotText(field));
+    let expected_source = expected.json_source().ok_or(not_text(Field::Reference))?;
+    let output_source = output.json_source().ok_or(not_text(Field::Output))?;
+    let tree = match json::parse(expected_source) {
+        Ok(tree) => tree,
+        Err(error) if expected.is_text() && error.kind != JsonErrorKind::TooDeep => return Ok(Sides::Text(expected_source)),
+        Err(error) => return Err(Cell::Errored(reference_code(&error))),
+    };
+    match json::parse(output_source) {
+        Ok(output) => Ok(Sides::Both(tree, output)),
+        Err(error) if error.kind == JsonErrorKind::TooDeep => Err(Cell::Errored(Code::JsonTooDeep(Field::Output))),
+        Err(error) => Ok(Sides::OutputIsNot(error)),
+    }
+}
+
 impl Pure for Equals {
     fn score(&self, row: &Row<'_>, _: &mut Scratch) -> Cell {
-        let (expected, output) = match sides(row) {
+        let (expected, output) = match sides(*row) {
             Ok(sides) => sides,
             Err(cell) => return cell,
         };
         if same_text(expected, output) {
             return Cell::binary(true);
         }
-        Cell::binary(both_json(expected, output).is_some_and(|(expected, output)| json::equal(&expected, &output, true)))
+        match parse(expected, output) {
+            Ok(Sides::Both(expected, output)) => Cell::binary(json::equal(&expected, &output, true)),
+            Ok(Sides::Text(_) | Sides::OutputIsNot(_)) => Cell::binary(false),
+            Err(cell) => cell,
+        }
     }
 
     fn explain(&self, row: &Row<'_>, cell: Cell, _: &mut Scratch) -> Explanation {
-        let (Some(score), Ok((expected, output))) = (cell.score(), sides(row)) else { return Explanation::default() };
+        if let Some(message) = explain_error(row, cell) {
+            return Explanation::reason(message);
+        }
+        let (Some(score), Ok((expected, output))) = (cell.score(), sides(*row)) else { return Explanation::default() };
         if score > 0.0 {
             return Explanation::reason("equals the expected value");
         }
-        let Some((tree, actual)) = both_json(expected, output) else {
-            return match (expected, output.text()) {
-                (Content::Text(expected), Some(output)) => Explanation::reason(first_difference(expected, output)),
-                _ => Explanation::reason("the output is not JSON, so it can't equal the expected value")
-                    .with(Evidence::new("path").set("path", "").set("expected", expected.json_source())),
-            };
-        };
-        super::json_equality::differences(&json::diff(&tree, &actual, true, 5))
+        match (parse(expected, output), output.text()) {
+            (Ok(Sides::Both(expected, output)), _) => differences(&json::diff(&expected, &output, true, 5)),
+            (Ok(Sides::Text(expected)), Some(output)) => Explanation::reason(first_difference(expected, output)),
+            (Ok(Sides::Text(expected)), None) => {
+                Explanation::reason(format!("expected the text {}, found an object or a list", quote(expected)))
+            }
+            (Ok(Sides::OutputIsNot(error)), found) => {
+                let found = found.map_or_else(String::new, |found| format!(", found {}", quote(found)));
+                Explanation::reason(format!("expected a JSON value{found}, which is not JSON: {error}"))
+            }
+            (Err(_), _) => Explanation::default(),
+        }
     }
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::options::first_difference;
+use super::options::{first_difference, quote};
 use crate::evaluator::{Direction, Evaluator, Example, Info, ParamErrors, Prepare, Pure, Scorer, Scratch, best_reference, text_of};
 use crate::outcome::{Cell, Evidence, Explanation};
 use crate::record::{Field, FieldSet, Row};
@@ -122,6 +122,9 @@ impl Pure for ExactMatch {
         let (Some(score), Ok(output)) = (cell.score(), text_of(row, Field::Output)) else { return Explanation::default() };
         let (_, best) = best_reference(row, Direction::Higher, |reference| self.compare(reference, output, scratch));
         let reference = row.references().get(best).copied().unwrap_or_default();
+        if score == 0.0 && row.references().len() > 1 {
+            return Explanation::reason(format!("equals none of {} references, found {}", row.references().len(), quote(output)));
+        }
         if score == 0.0 {
             return Explanation::reason(first_difference(reference, output));
         }

@@ -198,8 +198,15 @@ fn explain_leaves(leaves: &[Leaf], score: f64) -> Explanation {
     } else {
         Explanation::reason(format!("not alike: {}", wrong.join(", ")))
     };
-    explanation.evidence.extend(leaves.iter().map(|leaf| {
-        Evidence::new("leaf").set("path", leaf.path.as_str()).set("score", leaf.score).set("weight", leaf.weight)
-    }));
+    explanation.evidence.extend(leaves.iter().map(leaf_evidence));
     explanation
+}
+
+fn leaf_evidence(leaf: &Leaf) -> Evidence {
+    let evidence = Evidence::new("leaf").set("path", leaf.path.as_str());
+    let evidence = match &leaf.output_path {
+        Some(path) => evidence.set("output_path", path.as_str()),
+        None => evidence,
+    };
+    evidence.set("score", leaf.score).set("weight", leaf.weight)
 }

@@ -12,7 +12,7 @@ use super::json_value::{explain_error, reference_json};
 use crate::evaluator::{Direction, Evaluator, Example, Info, ParamErrors, Prepare, Pure, Scorer, Scratch};
 use crate::json::Schema;
 use crate::outcome::{Cell, Code, Explanation};
-use crate::record::{Content, Field, FieldSet, Row};
+use crate::record::{Field, FieldSet, Row};
 
 /// The output is JSON that is valid against the schema in the record's reference.
 ///
@@ -111,7 +111,9 @@ struct OwnSchema {
 
 impl OwnSchema {
     fn schema(&self, row: &Row<'_>, scratch: &mut Scratch) -> Result<Arc<Result<Schema, String>>, Cell> {
-        let source = row.reference().map(Content::json_source).ok_or(Cell::Errored(Code::MissingField(Field::Reference)))?;
+        row.output().ok_or(Cell::Errored(Code::MissingField(Field::Output)))?;
+        let reference = row.reference().ok_or(Cell::Errored(Code::MissingField(Field::Reference)))?;
+        let source = reference.json_source().ok_or(Cell::Errored(Code::NotText(Field::Reference)))?;
         let owner = std::ptr::from_ref(self).addr();
         if let Some(known) = scratch.schemas.find(owner, source) {
             return Ok(known);

@@ -164,10 +164,11 @@ impl Pure for Validation {
 /// The text that must be JSON.
 pub(super) fn instance<'r>(row: &Row<'r>, extract: bool) -> Result<&'r str, Cell> {
     let output = row.output().ok_or(Cell::Errored(Code::MissingField(Field::Output)))?;
-    match output {
-        Content::Text(text) if extract => Ok(json::find_in_text(text).unwrap_or(text)),
-        other => Ok(other.json_source()),
+    let source = output.json_source().ok_or(Cell::Errored(Code::NotText(Field::Output)))?;
+    if extract && !matches!(output, Content::Json { .. }) {
+        return Ok(json::find_in_text(source).unwrap_or(source));
     }
+    Ok(source)
 }
 
 pub(super) fn score(source: &str, schema: Option<&Schema>) -> Cell {

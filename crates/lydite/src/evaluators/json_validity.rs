@@ -71,20 +71,23 @@ impl Pure for JsonValidity {
     fn score(&self, row: &Row<'_>, _: &mut Scratch) -> Cell {
         match row.output() {
             None => Cell::Errored(Code::MissingField(Field::Output)),
-            Some(Content::Text(text)) => Cell::binary(json::is_valid(json::strip_fence(text)).is_ok()),
-            Some(_) => Cell::binary(true),
+            Some(Content::Json { .. }) => Cell::binary(true),
+            Some(Content::Text(text) | Content::Parts { text: Some(text), .. }) => {
+                Cell::binary(json::is_valid(json::strip_fence(text)).is_ok())
+            }
+            Some(Content::Parts { text: None, .. }) => Cell::Errored(Code::NotText(Field::Output)),
         }
     }
 
     fn explain(&self, row: &Row<'_>, _: Cell, _: &mut Scratch) -> Explanation {
         match row.output() {
-            Some(Content::Text(text)) => match json::is_valid(json::strip_fence(text)) {
+            Some(Content::Json { .. }) => Explanation::reason("the record holds it as JSON"),
+            Some(Content::Text(text) | Content::Parts { text: Some(text), .. }) => match json::is_valid(json::strip_fence(text)) {
                 Ok(()) => Explanation::reason("valid JSON"),
                 Err(error) => Explanation::reason(format!("not JSON: {error}"))
                     .with(Evidence::new("position").set("line", error.line).set("column", error.column)),
             },
-            Some(_) => Explanation::reason("the record holds it as JSON"),
-            None => Explanation::default(),
+            Some(Content::Parts { text: None, .. }) | None => Explanation::default(),
         }
     }
 }

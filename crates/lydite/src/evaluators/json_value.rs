@@ -2,7 +2,7 @@
 
 use crate::json::{self, Json, JsonError, JsonErrorKind};
 use crate::outcome::{Cell, Code};
-use crate::record::{Content, Field, Row};
+use crate::record::{Field, Row};
 
 /// An output as JSON, or why it is none.
 pub(super) enum OutputJson<'r> {
@@ -18,24 +18,23 @@ pub(super) fn output_json<'r>(row: &Row<'r>) -> OutputJson<'r> {
     let Some(output) = row.output() else {
         return OutputJson::Cell(Cell::Errored(Code::MissingField(Field::Output)));
     };
-    match json::parse(output.json_source()) {
+    let Some(source) = output.json_source() else { return OutputJson::Cell(Cell::Errored(Code::NotText(Field::Output))) };
+    match json::parse(source) {
         Ok(tree) => OutputJson::Json(tree),
         Err(error) if error.kind == JsonErrorKind::TooDeep => OutputJson::Cell(Cell::Errored(Code::JsonTooDeep(Field::Output))),
         Err(error) => OutputJson::Not(error),
     }
 }
 
-/// The reference as JSON; one that is none is an input error.
+/// The reference as JSON; one that is none is an input error. Of two missing fields the output is named.
 pub(super) fn reference_json<'r>(row: &Row<'r>) -> Result<Json<'r>, Cell> {
+    row.output().ok_or(Cell::Errored(Code::MissingField(Field::Output)))?;
     let reference = row.reference().ok_or(Cell::Errored(Code::MissingField(Field::Reference)))?;
-    parse_reference(reference).map_err(|error| Cell::Errored(reference_code(&error)))
+    let source = reference.json_source().ok_or(Cell::Errored(Code::NotText(Field::Reference)))?;
+    json::parse(source).map_err(|error| Cell::Errored(reference_code(&error)))
 }
 
-pub(super) fn parse_reference(reference: Content<'_>) -> Result<Json<'_>, JsonError> {
-    json::parse(reference.json_source())
-}
-
-fn reference_code(error: &JsonError) -> Code {
+pub(super) fn reference_code(error: &JsonError) -> Code {
     if error.kind == JsonErrorKind::TooDeep { Code::JsonTooDeep(Field::Reference) } else { Code::NotJson(Field::Reference) }
 }
 
@@ -43,7 +42,7 @@ fn reference_code(error: &JsonError) -> Code {
 pub(super) fn explain_error(row: &Row<'_>, cell: Cell) -> Option<String> {
     match cell {
         Cell::Errored(Code::NotJson(Field::Reference)) => {
-            let error = parse_reference(row.reference()?).err()?;
+            let error = json::parse(row.reference()?.json_source()?).err()?;
             Some(format!("the reference is not JSON: {error}"))
         }
         _ => None,

@@ -18,7 +18,7 @@ pub(super) enum Strictness {
 }
 
 impl Strictness {
-    pub const fn is_agnostic(self) -> bool {
+    pub(super) const fn is_agnostic(self) -> bool {
         matches!(self, Self::Agnostic)
     }
 }
@@ -77,6 +77,15 @@ pub(super) fn quote(text: &str) -> String {
         Some((cut, _)) => format!("{:?}…", text.get(..cut).unwrap_or_default()),
         None => format!("{text:?}"),
     }
+}
+
+/// Several texts as they are quoted in a reason: the first few of a long list.
+pub(super) fn quote_all<'t>(texts: impl ExactSizeIterator<Item = &'t str>) -> String {
+    const MOST: usize = 5;
+    let more = texts.len().saturating_sub(MOST);
+    let shown: Vec<String> = texts.take(MOST).map(quote).collect();
+    let shown = shown.join(", ");
+    if more > 0 { format!("{shown} and {more} more") } else { shown }
 }
 
 /// Where two texts first differ, quoted, for a reason.

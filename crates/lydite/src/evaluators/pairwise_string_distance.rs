@@ -98,7 +98,7 @@ impl Pure for Pair {
                 let shown = (score * 10_000.0).round() / 10_000.0;
                 Explanation::reason(format!("{} distance {shown} between the two candidates", self.0.name()))
             }
-            None if row.candidates().len() > 2 => {
+            None if !matches!(row.candidates().len(), 0 | 2) => {
                 Explanation::reason(format!("a pair needs two candidates, found {}", row.candidates().len()))
             }
             None => Explanation::default(),

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::options::quote;
 use crate::evaluator::{Direction, Evaluator, Example, Info, ParamErrors, Prepare, Pure, Scorer, Scratch, text_of};
-use crate::outcome::{Cell, Code, Explanation};
+use crate::outcome::{Cell, Code, Evidence, Explanation};
 use crate::record::{Field, FieldSet, Row};
 use crate::text::regex::{Anchor, FlagSpec, Flags, Pattern};
 
@@ -100,23 +100,26 @@ struct Match {
 }
 
 impl Match {
-    /// Whether one of the patterns matches, or the code and cause of the first that can't tell.
-    fn matches(&self, row: &Row<'_>, output: &str, scratch: &mut Scratch) -> Result<bool, (Code, String)> {
+    /// Position of the first pattern that matches, or the code and cause of the first that can't tell.
+    fn matches(&self, row: &Row<'_>, output: &str, scratch: &mut Scratch) -> Result<Option<usize>, (Code, String)> {
         if let Some(own) = &self.own {
-            return own.is_match(output).map_err(|error| (Code::PatternLimit, error.to_string()));
+            let matched = own.is_match(output).map_err(|error| (Code::PatternLimit, error.to_string()))?;
+            return Ok(matched.then_some(0));
         }
         if row.references().is_empty() {
             let code = if row.reference().is_some() { Code::NotText } else { Code::MissingField };
             let code = code(Field::Reference);
             return Err((code, code.message().into_owned()));
         }
-        let mut matched = false;
-        for reference in row.references() {
+        let mut matched = None;
+        for (index, reference) in row.references().iter().enumerate() {
             let pattern = scratch
                 .patterns
                 .get(reference, self.flags, Anchor::Start)
                 .map_err(|error| (Code::InvalidField(Field::Reference), error.to_string()))?;
-            matched |= pattern.is_match(output).map_err(|error| (Code::PatternLimit, error.to_string()))?;
+            if pattern.is_match(output).map_err(|error| (Code::PatternLimit, error.to_string()))? {
+                matched = matched.or(Some(index));
+            }
         }
         Ok(matched)
     }
@@ -126,7 +129,7 @@ impl Pure for Match {
     fn score(&self, row: &Row<'_>, scratch: &mut Scratch) -> Cell {
         match text_of(row, Field::Output) {
             Ok(output) => match self.matches(row, output, scratch) {
-                Ok(matched) => Cell::binary(matched),
+                Ok(matched) => Cell::binary(matched.is_some()),
                 Err((code, _)) => Cell::Errored(code),
             },
             Err(cell) => cell,
@@ -135,13 +138,20 @@ impl Pure for Match {
 
     fn explain(&self, row: &Row<'_>, _: Cell, scratch: &mut Scratch) -> Explanation {
         let Ok(output) = text_of(row, Field::Output) else { return Explanation::default() };
-        let patterns = match &self.source {
-            Some(source) => format!("`{source}`"),
-            None => row.references().iter().map(|source| format!("`{source}`")).collect::<Vec<_>>().join(" or "),
-        };
+        let patterns: Vec<&str> = self.source.as_deref().map_or_else(|| row.references().to_vec(), |own| vec![own]);
         match self.matches(row, output, scratch) {
-            Ok(true) => Explanation::reason(format!("{patterns} matches at the start")),
-            Ok(false) => Explanation::reason(format!("{patterns} does not match at the start of {}", quote(output))),
+            Ok(Some(index)) => {
+                let pattern = patterns.get(index).copied().unwrap_or_default();
+                let explanation = Explanation::reason(format!("`{pattern}` matches at the start"));
+                if patterns.len() > 1 {
+                    return explanation.with(Evidence::new("alternative").set("index", index).set("text", pattern));
+                }
+                explanation
+            }
+            Ok(None) => {
+                let named: Vec<String> = patterns.iter().map(|pattern| format!("`{pattern}`")).collect();
+                Explanation::reason(format!("{} does not match at the start of {}", named.join(" or "), quote(output)))
+            }
             Err((_, message)) => Explanation::reason(message),
         }
     }

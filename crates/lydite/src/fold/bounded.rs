@@ -43,7 +43,10 @@ impl<V: Merge> Bounded<V> {
     }
 
     pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
-        self.entries.iter_mut().map(|(_, value)| value).chain(&mut self.other)
+        self.entries
+            .iter_mut()
+            .map(|(_, value)| value)
+            .chain(&mut self.other)
     }
 
     /// Merges what is too much. Places change.
@@ -55,7 +58,11 @@ impl<V: Merge> Bounded<V> {
 
     pub(super) fn merge(&mut self, later: Self) {
         for (name, value) in later.entries {
-            if let Some((_, ours)) = self.places.get(&name).and_then(|&place| self.entries.get_mut(place)) {
+            if let Some((_, ours)) = self
+                .places
+                .get(&name)
+                .and_then(|&place| self.entries.get_mut(place))
+            {
                 ours.merge(value);
             } else {
                 self.places.insert(Arc::clone(&name), self.entries.len());
@@ -71,7 +78,9 @@ impl<V: Merge> Bounded<V> {
     /// The folds by name in byte order, then `other`.
     pub(super) fn into_sorted(mut self) -> impl Iterator<Item = (Arc<str>, V)> {
         self.keep_first(MAX_NAMES);
-        self.entries.into_iter().chain(self.other.map(|other| (Arc::from(OTHER), other)))
+        self.entries
+            .into_iter()
+            .chain(self.other.map(|other| (Arc::from(OTHER), other)))
     }
 
     fn keep_first(&mut self, most: usize) {
@@ -88,7 +97,11 @@ impl<V: Merge> Bounded<V> {
 
 impl<V> Default for Bounded<V> {
     fn default() -> Self {
-        Self { places: HashMap::new(), entries: Vec::new(), other: None }
+        Self {
+            places: HashMap::new(),
+            entries: Vec::new(),
+            other: None,
+        }
     }
 }
 
@@ -125,7 +138,10 @@ mod tests {
     }
 
     fn sorted(counts: Bounded<Count>) -> Vec<(String, u64)> {
-        counts.into_sorted().map(|(name, count)| (name.to_string(), count.0)).collect()
+        counts
+            .into_sorted()
+            .map(|(name, count)| (name.to_string(), count.0))
+            .collect()
     }
 
     proptest! {

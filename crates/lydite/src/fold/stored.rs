@@ -22,8 +22,18 @@ pub struct StoredFold {
 impl StoredFold {
     /// `fold` is an empty one, for the run's checks.
     pub fn new(fold: Fold) -> Self {
-        let indices = fold.meta.iter().enumerate().map(|(index, meta)| (meta.name.clone(), index)).collect();
-        Self { fold, indices, repeats: Vec::new(), worst: None }
+        let indices = fold
+            .meta
+            .iter()
+            .enumerate()
+            .map(|(index, meta)| (meta.name.clone(), index))
+            .collect();
+        Self {
+            fold,
+            indices,
+            repeats: Vec::new(),
+            worst: None,
+        }
     }
 
     /// Adds a line, narrow or wide.
@@ -94,7 +104,12 @@ impl StoredFold {
         let told = StoredCell(line);
         match self.indices.get(&*line.check) {
             Some(&index) => self.fold.push_told(index, &head, &told),
-            None => self.fold.push_named_told(&line.check, || CheckMeta::named(&*line.check), &head, &told),
+            None => self.fold.push_named_told(
+                &line.check,
+                || CheckMeta::named(&*line.check),
+                &head,
+                &told,
+            ),
         }
         self.worst = match (self.worst, line.verdict) {
             (Some(a), Some(b)) => Some(a.worst(b)),
@@ -119,11 +134,21 @@ impl Told for StoredCell<'_> {
     }
 
     fn code(&self) -> &str {
-        self.0.error.as_ref().map(|error| &*error.code).or(self.0.skipped.as_deref()).unwrap_or_default()
+        self.0
+            .error
+            .as_ref()
+            .map(|error| &*error.code)
+            .or(self.0.skipped.as_deref())
+            .unwrap_or_default()
     }
 
     fn reason(&self) -> Option<Cow<'_, str>> {
-        let error = self.0.error.as_ref().map(|error| &*error.message).filter(|message| !message.is_empty());
+        let error = self
+            .0
+            .error
+            .as_ref()
+            .map(|error| &*error.message)
+            .filter(|message| !message.is_empty());
         error.or(self.0.reason.as_deref()).map(Cow::Borrowed)
     }
 
@@ -153,14 +178,76 @@ fn owned(line: &CheckResult<'_>) -> CheckResult<'static> {
         score: line.score,
         reason: line.reason.as_deref().map(text),
         warnings: texts(&line.warnings),
-        error: line.error.as_ref().map(|error| crate::results::ResultError {
-            code: text(&error.code),
-            message: text(&error.message),
-            retryable: error.retryable,
-        }),
+        error: line
+            .error
+            .as_ref()
+            .map(|error| crate::results::ResultError {
+                code: text(&error.code),
+                message: text(&error.message),
+                retryable: error.retryable,
+            }),
         skipped: line.skipped.as_deref().map(text),
         tags: texts(&line.tags),
         cluster: line.cluster.as_deref().map(text),
         ..CheckResult::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{Report, ReportOptions};
+
+    #[test]
+    fn repeats_are_one_answer() {
+        let line =
+            |record: &'static str, check: &'static str, repeat, verdict, score| CheckResult {
+                record: record.into(),
+                trial: 1,
+                check: check.into(),
+                repeat,
+                verdict: Some(verdict),
+                score: Some(score),
+                ..CheckResult::default()
+            };
+        let lines = [
+            line("a", "judge", 1, Verdict::Pass, 1.0),
+            line("a", "judge", 2, Verdict::Pass, 0.5),
+            line("a", "judge", 3, Verdict::Fail, 0.0),
+            line("a", "brought", 1, Verdict::Pass, 1.0),
+            line("b", "judge", 1, Verdict::Pass, 1.0),
+            line("b", "judge", 2, Verdict::Fail, 0.0),
+            line("c", "judge", 1, Verdict::Fail, 0.0),
+        ];
+        let mut stored = StoredFold::new(Fold::new([CheckMeta::named("judge")], 9));
+        for line in &lines {
+            stored.push_narrow(line);
+        }
+        let report = Report::build(stored.finish(), &[], ReportOptions::default());
+        let judge = &report.checks[0].summary;
+        assert_eq!(
+            (judge.n, judge.passed, judge.failed, judge.inconclusive),
+            (3, 1, 1, 1)
+        );
+        assert!((judge.mean.unwrap().value - 1.0 / 3.0).abs() < 1e-12);
+        assert_eq!(
+            (
+                report.checks[1].name.as_str(),
+                report.checks[1].from_records
+            ),
+            ("brought", true)
+        );
+        let records = report.records;
+        assert_eq!(
+            (
+                records.read,
+                records.passed,
+                records.failed,
+                records.inconclusive
+            ),
+            (3, 1, 1, 1)
+        );
+        assert_eq!(report.checks[0].samples.len(), 2);
+        assert_eq!(report.checks[0].samples[0].line, None);
     }
 }

@@ -43,7 +43,10 @@ impl Renderer for Junit {
     }
 
     fn record(&self, head: &RecordHead<'_>, cells: &[CellView<'_>], out: &mut Vec<u8>) {
-        let place = self.files.get(head.file as usize).map(|file| (file.as_str(), head.line));
+        let place = self
+            .files
+            .get(head.file as usize)
+            .map(|file| (file.as_str(), head.line));
         for view in cells {
             result(out, &CheckResult::of(head, view), place);
         }
@@ -57,7 +60,9 @@ impl Renderer for Junit {
 
     fn prologue(&self, report: &Report, out: &mut Vec<u8>) {
         let results = Counts::of_results(report);
-        let all = results.and(Counts::of_bad_records(report)).and(Counts::of_gates(&report.gates));
+        let all = results
+            .and(Counts::of_bad_records(report))
+            .and(Counts::of_gates(&report.gates));
         out.extend_from_slice(b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites");
         push_attribute(out, "name", name(report));
         all.push(out);
@@ -73,7 +78,9 @@ impl Renderer for Junit {
     fn footer(&self, report: &Report, out: &mut Vec<u8>) {
         out.extend_from_slice(b"</testsuite>\n");
         if report.records.bad > 0 {
-            suite(out, "records", Counts::of_bad_records(report), |out| bad_records(out, report));
+            suite(out, "records", Counts::of_bad_records(report), |out| {
+                bad_records(out, report);
+            });
         }
         if !report.gates.is_empty() {
             suite(out, "gates", Counts::of_gates(&report.gates), |out| {
@@ -101,21 +108,29 @@ struct Counts {
 
 impl Counts {
     fn of_results(report: &Report) -> Self {
-        report.checks.iter().map(|check| &check.summary).fold(Self::default(), |counts, summary| {
-            counts.and(Self {
-                tests: summary.n - summary.not_run.unwrap_or(0),
-                failures: summary.failed + summary.partial,
-                errors: summary.inconclusive + summary.errored,
-                skipped: summary.skipped,
+        report
+            .checks
+            .iter()
+            .map(|check| &check.summary)
+            .fold(Self::default(), |counts, summary| {
+                counts.and(Self {
+                    tests: summary.n - summary.not_run.unwrap_or(0),
+                    failures: summary.failed + summary.partial,
+                    errors: summary.inconclusive + summary.errored,
+                    skipped: summary.skipped,
+                })
             })
-        })
     }
 
     /// One for each that is shown, and one for all the others.
     fn of_bad_records(report: &Report) -> Self {
         let shown = report.bad_records.len() as u64;
         let cases = shown + u64::from(report.records.bad > shown);
-        Self { tests: cases, errors: cases, ..Self::default() }
+        Self {
+            tests: cases,
+            errors: cases,
+            ..Self::default()
+        }
     }
 
     fn of_gates(gates: &[GateResult]) -> Self {
@@ -138,8 +153,12 @@ impl Counts {
     }
 
     fn push(self, out: &mut Vec<u8>) {
-        let all =
-            [("tests", self.tests), ("failures", self.failures), ("errors", self.errors), ("skipped", self.skipped)];
+        let all = [
+            ("tests", self.tests),
+            ("failures", self.failures),
+            ("errors", self.errors),
+            ("skipped", self.skipped),
+        ];
         for (name, count) in all {
             push_attribute(out, name, &count.to_string());
         }
@@ -181,32 +200,68 @@ fn outcome<'a>(line: &'a CheckResult<'_>) -> Outcome<'a> {
     }
     match line.verdict {
         Some(Verdict::Pass) => None,
-        Some(verdict @ (Verdict::Fail | Verdict::Partial)) => Some(("failure", verdict.as_str(), reason)),
+        Some(verdict @ (Verdict::Fail | Verdict::Partial)) => {
+            Some(("failure", verdict.as_str(), reason))
+        }
         None if line.score.is_some() => None,
         Some(Verdict::Inconclusive) | None => Some(("error", "inconclusive", reason)),
     }
 }
 
 fn bad_records(out: &mut Vec<u8>, report: &Report) {
-    for BadRecordReport { file, line, column, field, message, hint } in &report.bad_records {
+    for BadRecordReport {
+        file,
+        line,
+        column,
+        field,
+        message,
+        hint,
+    } in &report.bad_records
+    {
         let file = file.as_deref().unwrap_or("-");
-        let field = field.as_ref().map(|field| format!("{field}: ")).unwrap_or_default();
-        let hint = hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
+        let field = field
+            .as_ref()
+            .map(|field| format!("{field}: "))
+            .unwrap_or_default();
+        let hint = hint
+            .as_ref()
+            .map(|hint| format!("; {hint}"))
+            .unwrap_or_default();
         let text = format!("{file}:{line}:{column}: {field}{message}{hint}");
         let name = format!("{file}:{line}");
-        test_case(out, &name, "record", Some((file, *line)), Some(("error", "bad_record", &text)));
+        test_case(
+            out,
+            &name,
+            "record",
+            Some((file, *line)),
+            Some(("error", "bad_record", &text)),
+        );
     }
-    let more = report.records.bad.saturating_sub(report.bad_records.len() as u64);
+    let more = report
+        .records
+        .bad
+        .saturating_sub(report.bad_records.len() as u64);
     if more > 0 {
         let text = format!("{more} more records could not be judged");
-        test_case(out, "more", "record", None, Some(("error", "bad_record", &text)));
+        test_case(
+            out,
+            "more",
+            "record",
+            None,
+            Some(("error", "bad_record", &text)),
+        );
     }
 }
 
 fn gate(out: &mut Vec<u8>, gate: &GateResult) {
-    let value = gate.value.map_or_else(|| "no value".to_owned(), |value| format!("value {value}"));
+    let value = gate
+        .value
+        .map_or_else(|| "no value".to_owned(), |value| format!("value {value}"));
     let coverage = gate.coverage.as_ref().and_then(|rule| rule.help.as_deref());
-    let text = [gate.reason.as_deref(), coverage].into_iter().flatten().fold(value, |text, more| text + "; " + more);
+    let text = [gate.reason.as_deref(), coverage]
+        .into_iter()
+        .flatten()
+        .fold(value, |text, more| text + "; " + more);
     let outcome = match gate.status {
         GateStatus::Met => None,
         GateStatus::Missed => Some(("failure", "missed", text.as_str())),
@@ -216,7 +271,13 @@ fn gate(out: &mut Vec<u8>, gate: &GateResult) {
     test_case(out, &gate.gate, "gate", None, outcome);
 }
 
-fn test_case(out: &mut Vec<u8>, name: &str, class: &str, place: Option<(&str, u64)>, outcome: Outcome<'_>) {
+fn test_case(
+    out: &mut Vec<u8>,
+    name: &str,
+    class: &str,
+    place: Option<(&str, u64)>,
+    outcome: Outcome<'_>,
+) {
     out.extend_from_slice(b"<testcase");
     push_attribute(out, "name", name);
     push_attribute(out, "classname", class);

@@ -55,7 +55,10 @@ fn feedback(out: &mut Vec<u8>, line: &CheckResult<'_>) {
     if line.skipped.is_some() {
         return;
     }
-    let told = line.natural.or(line.verdict).filter(|_| line.error.is_none());
+    let told = line
+        .natural
+        .or(line.verdict)
+        .filter(|_| line.error.is_none());
     let comment = match &line.error {
         Some(error) => Some(format!("{}: {}", error.code, error.message).into()),
         None => line.reason.as_deref().map(Cow::Borrowed),

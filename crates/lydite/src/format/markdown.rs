@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use super::Renderer;
 use super::shown::{
-    count, counted, gap, gate_value, gates_in_short, headline, mean, number, one_line, rate, sample_name, sample_place,
-    stopped,
+    count, counted, gap, gate_value, gates_in_short, headline, mean, number, one_line, rate,
+    sample_name, sample_place, stopped,
 };
 use crate::report::{CheckReport, GateResult, GateStatus, Report, SampleReport};
 use crate::stats::CheckSummary;
@@ -63,7 +63,12 @@ fn head(text: &mut String, report: &Report) {
     if let Some(gates) = gates_in_short(report) {
         let _ = writeln!(text, "{}.", plain(&gates));
     }
-    let _ = writeln!(text, "Exit code {}: {}.", report.exit.code, plain(&report.exit.reason));
+    let _ = writeln!(
+        text,
+        "Exit code {}: {}.",
+        report.exit.code,
+        plain(&report.exit.reason)
+    );
 }
 
 fn gates(text: &mut String, gates: &[GateResult]) {
@@ -77,8 +82,18 @@ fn gates(text: &mut String, gates: &[GateResult]) {
             other => format!("**{}**", other.as_str()),
         };
         let help = gate.coverage.as_ref().and_then(|rule| rule.help.as_deref());
-        let notes: Vec<String> = [gate.reason.as_deref(), help].into_iter().flatten().map(plain).collect();
-        let _ = writeln!(text, "| {} | {status} | {} | {} |", code(&gate.gate), gate_value(gate), notes.join("; "));
+        let notes: Vec<String> = [gate.reason.as_deref(), help]
+            .into_iter()
+            .flatten()
+            .map(plain)
+            .collect();
+        let _ = writeln!(
+            text,
+            "| {} | {status} | {} | {} |",
+            code(&gate.gate),
+            gate_value(gate),
+            notes.join("; ")
+        );
     }
 }
 
@@ -91,7 +106,7 @@ fn checks(text: &mut String, checks: &[CheckReport]) {
     for check in checks {
         row(text, &check.name, &check.summary);
     }
-    text.push_str("\nIn parentheses: 95 % intervals.\n");
+    text.push_str("\nIn brackets: 95% intervals.\n");
 }
 
 fn row(text: &mut String, name: &str, summary: &CheckSummary) {
@@ -106,7 +121,12 @@ fn row(text: &mut String, name: &str, summary: &CheckSummary) {
     ];
     let counts: Vec<String> = counts.into_iter().map(count).collect();
     let (name, counts) = (code(name), counts.join(" | "));
-    let _ = writeln!(text, "| {name} | {counts} | {} | {} |", rate(summary.pass_rate), mean(summary.mean));
+    let _ = writeln!(
+        text,
+        "| {name} | {counts} | {} | {} |",
+        rate(summary.pass_rate),
+        mean(summary.mean)
+    );
 }
 
 fn gaps(text: &mut String, report: &Report) {
@@ -117,15 +137,27 @@ fn gaps(text: &mut String, report: &Report) {
         }
         for error in &check.errors {
             let message = code(&one_line(&error.message, MAX_REASON));
-            lines.push(format!("  - {} × {}: {message}", count(error.count), code(&error.code)));
+            lines.push(format!(
+                "  - {} × {}: {message}",
+                count(error.count),
+                code(&error.code)
+            ));
         }
     }
     if let Some(help) = &report.errors.help {
         let errors = counted(report.errors.count, "error", "errors");
-        lines.push(format!("- {errors} where {} are allowed: {}", report.errors.allowed, plain(help)));
+        lines.push(format!(
+            "- {errors} where {} are allowed: {}",
+            report.errors.allowed,
+            plain(help)
+        ));
     }
     if !lines.is_empty() {
-        let _ = writeln!(text, "\nNot all answers have a result:\n{}", lines.join("\n"));
+        let _ = writeln!(
+            text,
+            "\nNot all answers have a result:\n{}",
+            lines.join("\n")
+        );
     }
 }
 
@@ -136,7 +168,10 @@ fn details(text: &mut String, (title, body): &Details) {
     if body.is_empty() || text.len() + title.len() + body.len() > MAX_BYTES {
         return;
     }
-    let _ = writeln!(text, "\n<details><summary>{title}</summary>\n\n{body}\n</details>");
+    let _ = writeln!(
+        text,
+        "\n<details><summary>{title}</summary>\n\n{body}\n</details>"
+    );
 }
 
 fn samples(check: &CheckReport) -> Details {
@@ -144,34 +179,72 @@ fn samples(check: &CheckReport) -> Details {
     let total = summary.failed + summary.partial + summary.inconclusive + summary.errored;
     let mut body = String::new();
     for sample in check.samples.iter().take(SHOWN) {
-        let place = sample_place(sample).map(|place| code(&place)).unwrap_or_default();
-        let SampleReport { verdict, score, reason, .. } = sample;
+        let place = sample_place(sample)
+            .map(|place| code(&place))
+            .unwrap_or_default();
+        let SampleReport {
+            verdict,
+            score,
+            reason,
+            ..
+        } = sample;
         let score = score.map(number).unwrap_or_default();
-        let reason = reason.as_ref().map(|reason| code(&one_line(reason, MAX_REASON))).unwrap_or_default();
-        let _ = writeln!(body, "| {} | {place} | {} | {score} | {reason} |", code(&sample_name(sample)), verdict.as_str());
+        let reason = reason
+            .as_ref()
+            .map(|reason| code(&one_line(reason, MAX_REASON)))
+            .unwrap_or_default();
+        let _ = writeln!(
+            body,
+            "| {} | {place} | {} | {score} | {reason} |",
+            code(&sample_name(sample)),
+            verdict.as_str()
+        );
     }
     if body.is_empty() {
         return Details::default();
     }
     let shown = check.samples.len().min(SHOWN) as u64;
     let title = if shown < total {
-        format!("{}: the first {shown} of {} that did not pass", code(&check.name), count(total))
+        format!(
+            "{}: the first {shown} of {} that did not pass",
+            code(&check.name),
+            count(total)
+        )
     } else {
         format!("{}: {} that did not pass", code(&check.name), count(total))
     };
-    (title, format!("| record | | verdict | score | reason |\n|---|---|---|---:|---|\n{body}"))
+    (
+        title,
+        format!("| record | | verdict | score | reason |\n|---|---|---|---:|---|\n{body}"),
+    )
 }
 
 fn bad_records(report: &Report) -> Details {
     let mut body = String::new();
     for bad in report.bad_records.iter().take(SHOWN) {
-        let place = format!("{}:{}:{}", bad.file.as_deref().unwrap_or("-"), bad.line, bad.column);
-        let field = bad.field.as_ref().map(|field| format!("{field}: ")).unwrap_or_default();
-        let hint = bad.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
+        let place = format!(
+            "{}:{}:{}",
+            bad.file.as_deref().unwrap_or("-"),
+            bad.line,
+            bad.column
+        );
+        let field = bad
+            .field
+            .as_ref()
+            .map(|field| format!("{field}: "))
+            .unwrap_or_default();
+        let hint = bad
+            .hint
+            .as_ref()
+            .map(|hint| format!("; {hint}"))
+            .unwrap_or_default();
         let message = one_line(&format!("{field}{}{hint}", bad.message), MAX_REASON);
         let _ = writeln!(body, "- {}: {}", code(&place), code(&message));
     }
-    (counted(report.records.bad, "unreadable record", "unreadable records"), body)
+    (
+        counted(report.records.bad, "bad record", "bad records"),
+        body,
+    )
 }
 
 fn by_tag(checks: &[CheckReport]) -> Details {
@@ -185,7 +258,11 @@ fn by_tag(checks: &[CheckReport]) -> Details {
             row(&mut body, tag, summary);
         }
         if check.by_tag.len() > TAGS {
-            let _ = writeln!(body, "\nand {} more", counted((check.by_tag.len() - TAGS) as u64, "tag", "tags"));
+            let _ = writeln!(
+                body,
+                "\nand {} more",
+                counted((check.by_tag.len() - TAGS) as u64, "tag", "tags")
+            );
         }
     }
     ("By tag".to_owned(), body)
@@ -201,7 +278,8 @@ fn plain(text: &str) -> String {
     let mut out = String::new();
     for c in one_line(text, usize::MAX).chars() {
         match c {
-            '&' | '<' | '>' | '|' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '\\' | '~' | '#' | '@' | '$' => {
+            '&' | '<' | '>' | '|' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '\\' | '~' | '#'
+            | '@' | '$' => {
                 let _ = write!(out, "&#{};", u32::from(c));
             }
             c => out.push(c),

@@ -99,7 +99,9 @@ const CELL_COLUMNS: [&str; 5] = ["verdict", "score", "natural", "error", "skippe
 impl WideCsv {
     /// For the suite's checks, in their order.
     pub fn new<'n>(checks: impl IntoIterator<Item = &'n str>) -> Self {
-        Self { checks: checks.into_iter().map(str::to_owned).collect() }
+        Self {
+            checks: checks.into_iter().map(str::to_owned).collect(),
+        }
     }
 
     fn write(&self, out: &mut Vec<u8>, record: &WideResult<'_>) {
@@ -159,7 +161,10 @@ impl Renderer for WideCsv {
     }
 
     fn record(&self, head: &RecordHead<'_>, cells: &[CellView<'_>], out: &mut Vec<u8>) {
-        let lines: Vec<CheckResult<'_>> = cells.iter().map(|view| CheckResult::of(head, view)).collect();
+        let lines: Vec<CheckResult<'_>> = cells
+            .iter()
+            .map(|view| CheckResult::of(head, view))
+            .collect();
         self.lines(&lines, out);
     }
 

@@ -23,17 +23,17 @@ pub(super) fn counted(n: u64, one: &str, many: &str) -> String {
     format!("{} {}", count(n), if n == 1 { one } else { many })
 }
 
-/// A share in [0, 1] in per cent. Only all is `100 %`, and only nothing is `0 %`.
+/// A share in [0, 1] in per cent. Only all is `100%`, and only nothing is `0%`.
 pub(super) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent > 0.0 && percent < 0.05 {
-        return "<0.1 %".to_owned();
+        return "<0.1%".to_owned();
     }
     if (99.95..100.0).contains(&percent) {
-        return ">99.9 %".to_owned();
+        return ">99.9%".to_owned();
     }
     let text = format!("{percent:.1}");
-    format!("{} %", text.strip_suffix(".0").unwrap_or(&text))
+    format!("{}%", text.strip_suffix(".0").unwrap_or(&text))
 }
 
 /// A number on any scale, in a few digits.
@@ -48,43 +48,57 @@ pub(super) fn number(value: f64) -> String {
     format!("{value:.3}")
 }
 
-/// A rate with its interval: `75 % (30–95)`.
+/// A rate with its interval: `75% [30, 95]`.
 pub(super) fn rate(rate: Option<Estimate>) -> String {
-    let Some(rate) = rate else { return "–".to_owned() };
+    let Some(rate) = rate else {
+        return "–".to_owned();
+    };
     let mut text = percent(rate.value);
     if let (Some(low), Some(high)) = (rate.low, rate.high) {
         // The ends are rounded away from the rate, so that the interval is never said too narrow.
-        let _ = write!(text, " ({}–{})", (low * 100.0).floor(), (high * 100.0).ceil());
+        let _ = write!(
+            text,
+            " [{}, {}]",
+            (low * 100.0).floor(),
+            (high * 100.0).ceil()
+        );
     }
     text
 }
 
-/// A mean with its interval: `0.750 (0.30–0.95)`.
+/// A mean with its interval: `0.750 [0.30, 0.95]`.
 pub(super) fn mean(mean: Option<Estimate>) -> String {
-    let Some(mean) = mean else { return "–".to_owned() };
+    let Some(mean) = mean else {
+        return "–".to_owned();
+    };
     let mut text = number(mean.value);
     if let (Some(low), Some(high)) = (mean.low, mean.high) {
         let decimals = if high - low >= 100.0 { 0 } else { 2 };
-        let _ = write!(text, " ({low:.decimals$}–{high:.decimals$})");
+        let _ = write!(text, " [{low:.decimals$}, {high:.decimals$}]");
     }
     text
 }
 
 /// A gate's figure, in per cent where the gate is, with as many digits as tell it from the bound.
 pub(super) fn gate_value(gate: &GateResult) -> String {
-    let Some(value) = gate.value else { return "–".to_owned() };
+    let Some(value) = gate.value else {
+        return "–".to_owned();
+    };
     let in_percent = gate.gate.trim_end().ends_with('%');
     let scaled = |value: f64| if in_percent { value * 100.0 } else { value };
     let (value, needed) = (scaled(value), scaled(gate.needed));
-    let unit = if in_percent { " %" } else { "" };
+    let unit = if in_percent { "%" } else { "" };
     if value.fract() == 0.0 && value.abs() < 1e6 {
         return format!("{value}{unit}");
     }
     let first = if in_percent { 1 } else { 3 };
     let told_apart = |text: &String| {
-        text.parse::<f64>().is_ok_and(|shown| shown.partial_cmp(&needed) == value.partial_cmp(&needed))
+        text.parse::<f64>()
+            .is_ok_and(|shown| shown.partial_cmp(&needed) == value.partial_cmp(&needed))
     };
-    let text = (first..=12).map(|decimals| format!("{value:.decimals$}")).find(told_apart);
+    let text = (first..=12)
+        .map(|decimals| format!("{value:.decimals$}"))
+        .find(told_apart);
     format!("{}{unit}", text.unwrap_or_else(|| value.to_string()))
 }
 
@@ -105,9 +119,12 @@ pub(super) fn headline(report: &Report) -> String {
         (records.failed, "failed"),
         (records.partial, "partial"),
         (records.inconclusive, "inconclusive"),
-        (records.bad, "unreadable"),
+        (records.bad, "bad"),
     ];
-    let parts = parts.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", count(n)));
+    let parts = parts
+        .into_iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, what)| format!("{} {what}", count(n)));
     let parts: Vec<String> = parts.collect();
     if !parts.is_empty() {
         let _ = write!(text, ": {}", parts.join(", "));
@@ -125,13 +142,16 @@ pub(super) fn stopped(report: &Report) -> Option<String> {
     Some(match report.records.planned {
         Some(planned) => {
             let left = planned.saturating_sub(report.records.judged);
-            format!("{why}: {} not judged; --resume does them", counted(left, "record was", "records were"))
+            format!(
+                "{why}: {} not judged; --resume does them",
+                counted(left, "record was", "records were")
+            )
         }
         None => format!("{why} before the end of the data was seen; --resume does the rest"),
     })
 }
 
-/// Why not all answers of a check have a result: `33.3 % (1 inconclusive, 1 errored)`; `None` where all have.
+/// Why not all answers of a check have a result: `33.3% (1 inconclusive, 1 errored)`; `None` where all have.
 pub(super) fn gap(check: &CheckReport) -> Option<String> {
     let summary = &check.summary;
     let coverage = summary.coverage.filter(|coverage| *coverage < 1.0)?;
@@ -140,8 +160,15 @@ pub(super) fn gap(check: &CheckReport) -> Option<String> {
         (summary.errored, "errored"),
         (summary.not_run.unwrap_or(0), "not run"),
     ];
-    let parts = parts.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{} {what}", count(n)));
-    Some(format!("{} ({})", percent(coverage), parts.collect::<Vec<_>>().join(", ")))
+    let parts = parts
+        .into_iter()
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, what)| format!("{} {what}", count(n)));
+    Some(format!(
+        "{} ({})",
+        percent(coverage),
+        parts.collect::<Vec<_>>().join(", ")
+    ))
 }
 
 /// A sample's record: id, model, trial.
@@ -169,13 +196,30 @@ pub(super) fn sample_place(sample: &SampleReport) -> Option<String> {
 pub(super) fn gates_in_short(report: &Report) -> Option<String> {
     use crate::report::GateStatus::{Met, Missed, NoValue, NotJudged};
     let total = report.gates.len();
-    let of = |status| report.gates.iter().filter(|gate| gate.status == status).count();
-    let parts = [(Met, "met"), (Missed, "missed"), (NoValue, "without a value"), (NotJudged, "not judged")]
-        .into_iter()
-        .map(|(status, what)| (of(status), what))
-        .filter(|(n, _)| *n > 0)
-        .map(|(n, what)| format!("{n} {what}"));
-    (total > 0).then(|| format!("{}: {}", counted(total as u64, "gate", "gates"), parts.collect::<Vec<_>>().join(", ")))
+    let of = |status| {
+        report
+            .gates
+            .iter()
+            .filter(|gate| gate.status == status)
+            .count()
+    };
+    let parts = [
+        (Met, "met"),
+        (Missed, "missed"),
+        (NoValue, "without a value"),
+        (NotJudged, "not judged"),
+    ]
+    .into_iter()
+    .map(|(status, what)| (of(status), what))
+    .filter(|(n, _)| *n > 0)
+    .map(|(n, what)| format!("{n} {what}"));
+    (total > 0).then(|| {
+        format!(
+            "{}: {}",
+            counted(total as u64, "gate", "gates"),
+            parts.collect::<Vec<_>>().join(", ")
+        )
+    })
 }
 
 /// A text on one line of a terminal, at most so many characters of it: line breaks, other control
@@ -206,28 +250,53 @@ mod tests {
 
     #[test]
     fn figures() {
-        assert_eq!([0, 999, 1_000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!(
+            [0, 999, 1_000, 1_234_567].map(count),
+            ["0", "999", "1,000", "1,234,567"]
+        );
         let shares = [0.0, 0.0001, 0.5, 1.0 / 3.0, 0.9999, 1.0];
-        assert_eq!(shares.map(percent), ["0 %", "<0.1 %", "50 %", "33.3 %", ">99.9 %", "100 %"]);
-        let numbers = [0.0, 4.0, -3.25, 0.1234567, 1e-5, 1234567.0, 123456.7];
-        assert_eq!(numbers.map(number), ["0", "4", "-3.250", "0.123", "1.00e-5", "1.23e6", "123456.700"]);
+        assert_eq!(
+            shares.map(percent),
+            ["0%", "<0.1%", "50%", "33.3%", ">99.9%", "100%"]
+        );
+        let numbers = [0.0, 4.0, -3.25, 0.123_456_7, 1e-5, 1_234_567.0, 123_456.7];
+        assert_eq!(
+            numbers.map(number),
+            [
+                "0",
+                "4",
+                "-3.250",
+                "0.123",
+                "1.00e-5",
+                "1.23e6",
+                "123456.700"
+            ]
+        );
     }
 
     #[test]
     fn a_gates_figure_is_never_shown_as_its_bound_unless_it_is() {
         let shown = |gate: &str, value, needed| {
-            gate_value(&GateResult { gate: gate.into(), value: Some(value), needed, ..GateResult::default() })
+            gate_value(&GateResult {
+                gate: gate.into(),
+                value: Some(value),
+                needed,
+                ..GateResult::default()
+            })
         };
         assert_eq!(shown("c.mean >= 0.9", 0.899_99, 0.9), "0.89999");
         assert_eq!(shown("c.mean >= 0.9", 0.9, 0.9), "0.900");
-        assert_eq!(shown("c.pass_rate >= 90%", 0.899_99, 0.9), "89.999 %");
-        assert_eq!(shown("c.pass_rate >= 90%", 1.0, 0.9), "100 %");
+        assert_eq!(shown("c.pass_rate >= 90%", 0.899_99, 0.9), "89.999%");
+        assert_eq!(shown("c.pass_rate >= 90%", 1.0, 0.9), "100%");
         assert_eq!(shown("errors <= 5", 7.0, 5.0), "7");
     }
 
     #[test]
     fn control_characters_do_not_reach_a_terminal() {
-        assert_eq!(one_line("a\nb\u{1b}[31m\u{202e}é\n", 99), "a\\nb\\u{1b}[31m\\u{202e}é");
+        assert_eq!(
+            one_line("a\nb\u{1b}[31m\u{202e}é\n", 99),
+            "a\\nb\\u{1b}[31m\\u{202e}é"
+        );
         assert_eq!(one_line("abcdef", 3), "abc…");
     }
 }

@@ -6,8 +6,8 @@ use textwrap::core::display_width;
 
 use super::Renderer;
 use super::shown::{
-    count, counted, gap, gate_value, gates_in_short, headline, mean, number, one_line, rate, sample_name, sample_place,
-    stopped,
+    count, counted, gap, gate_value, gates_in_short, headline, mean, number, one_line, rate,
+    sample_name, sample_place, stopped,
 };
 use crate::outcome::Verdict;
 use crate::report::{CheckReport, GateResult, GateStatus, Report};
@@ -30,7 +30,10 @@ impl Renderer for Text {
     }
 
     fn footer(&self, report: &Report, out: &mut Vec<u8>) {
-        let mut page = Page { text: String::new(), color: self.color };
+        let mut page = Page {
+            text: String::new(),
+            color: self.color,
+        };
         page.head(report);
         page.checks(&report.checks);
         page.gaps(&report.checks);
@@ -80,25 +83,52 @@ impl Page {
             return;
         }
         self.end_line();
-        let shown: Vec<&Column> = COLUMNS.iter().filter(|column| column.is_shown(checks)).collect();
-        let rows: Vec<Vec<String>> =
-            checks.iter().map(|check| shown.iter().map(|column| (column.cell)(&check.summary)).collect()).collect();
+        let shown: Vec<&Column> = COLUMNS
+            .iter()
+            .filter(|column| column.is_shown(checks))
+            .collect();
+        let rows: Vec<Vec<String>> = checks
+            .iter()
+            .map(|check| {
+                shown
+                    .iter()
+                    .map(|column| (column.cell)(&check.summary))
+                    .collect()
+            })
+            .collect();
         let widths: Vec<usize> = shown
             .iter()
             .enumerate()
             .map(|(index, column)| {
                 let cells = rows.iter().filter_map(|row| row.get(index));
-                cells.map(|cell| display_width(cell)).chain([display_width(column.name)]).max().unwrap_or(0)
+                cells
+                    .map(|cell| display_width(cell))
+                    .chain([display_width(column.name)])
+                    .max()
+                    .unwrap_or(0)
             })
             .collect();
-        let names: Vec<String> = checks.iter().map(|check| one_line(&check.name, 200)).collect();
-        let rest: usize = widths.iter().map(|width| width + GAP).sum();
-        let widest = names.iter().map(|name| display_width(name)).max().unwrap_or(0);
-        let name_width = widest.clamp("check".len(), WIDTH.saturating_sub(rest).max("check".len()));
+        let names: Vec<String> = checks
+            .iter()
+            .map(|check| one_line(&check.name, 200))
+            .collect();
+        let widest = names
+            .iter()
+            .map(|name| display_width(name))
+            .max()
+            .unwrap_or(0);
+        let needed =
+            |gap: usize| "check".len() + widths.iter().map(|width| width + gap).sum::<usize>();
+        let gap = if needed(2) <= WIDTH { 2 } else { 1 };
+        // A name that is wider stands on a line of its own.
+        let name_width = widest.clamp(
+            "check".len(),
+            "check".len() + WIDTH.saturating_sub(needed(gap)),
+        );
 
         self.padded(Ink::Dim, "check", name_width);
         for (column, &width) in shown.iter().zip(&widths) {
-            self.cell(Ink::Dim, column.name, width);
+            self.cell(Ink::Dim, column.name, gap + width);
         }
         self.end_line();
         for (name, row) in names.iter().zip(&rows) {
@@ -108,13 +138,20 @@ impl Page {
                 self.padded(Ink::Plain, "", name_width);
             }
             for ((column, cell), &width) in shown.iter().zip(row).zip(&widths) {
-                let ink = if cell == "0" || cell == "–" { Ink::Dim } else { column.ink };
-                self.cell(ink, cell, width);
+                let ink = if cell == "0" || cell == "–" {
+                    Ink::Dim
+                } else {
+                    column.ink
+                };
+                self.cell(ink, cell, gap + width);
             }
             self.end_line();
         }
-        if checks.iter().any(|check| check.summary.pass_rate.is_some() || check.summary.mean.is_some()) {
-            self.ink(Ink::Dim, "in parentheses: 95 % intervals");
+        if checks
+            .iter()
+            .any(|check| check.summary.pass_rate.is_some() || check.summary.mean.is_some())
+        {
+            self.ink(Ink::Dim, "in brackets: 95% intervals");
             self.end_line();
         }
     }
@@ -131,20 +168,39 @@ impl Page {
                 self.title(title);
             }
             let name = one_line(&check.name, 200);
-            self.wrapped("  ", &format!("{name}: coverage {}", gap.unwrap_or_else(|| "100 %".to_owned())));
+            self.wrapped(
+                "  ",
+                &format!(
+                    "{name}: coverage {}",
+                    gap.unwrap_or_else(|| "100%".to_owned())
+                ),
+            );
             for error in &check.errors {
                 let message = one_line(&error.message, MAX_REASON);
                 let code = one_line(&error.code, 64);
-                self.wrapped("    ", &format!("{} × {code}: {message}", count(error.count)));
+                self.wrapped(
+                    "    ",
+                    &format!("{} × {code}: {message}", count(error.count)),
+                );
             }
         }
         for check in checks {
-            let summary = check.summary.warnings.iter().filter(|warning| !is_said_by_gaps(**warning));
-            let lines = summary
-                .map(|warning| warning.as_str().to_owned())
-                .chain(check.answer_warnings.iter().map(|(code, n)| format!("{} × {}", count(*n), one_line(code, 64))));
+            let summary = check
+                .summary
+                .warnings
+                .iter()
+                .filter(|warning| !is_said_by_gaps(**warning));
+            let lines = summary.map(|warning| warning.as_str().to_owned()).chain(
+                check
+                    .answer_warnings
+                    .iter()
+                    .map(|(code, n)| format!("{} × {}", count(*n), one_line(code, 64))),
+            );
             for line in lines {
-                self.wrapped("  ", &format!("warning: {}: {line}", one_line(&check.name, 200)));
+                self.wrapped(
+                    "  ",
+                    &format!("warning: {}: {line}", one_line(&check.name, 200)),
+                );
             }
         }
     }
@@ -153,12 +209,23 @@ impl Page {
         if report.records.bad == 0 {
             return;
         }
-        self.title(&format!("Unreadable: {}", counted(report.records.bad, "record", "records")));
+        self.title(&counted(report.records.bad, "bad record", "bad records"));
         for bad in report.bad_records.iter().take(SHOWN) {
             let file = bad.file.as_deref().unwrap_or("-");
-            let field = bad.field.as_ref().map(|field| format!("`{field}`: ")).unwrap_or_default();
-            let hint = bad.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
-            let text = format!("{file}:{}:{}: {field}{}{hint}", bad.line, bad.column, bad.message);
+            let field = bad
+                .field
+                .as_ref()
+                .map(|field| format!("`{field}`: "))
+                .unwrap_or_default();
+            let hint = bad
+                .hint
+                .as_ref()
+                .map(|hint| format!("; {hint}"))
+                .unwrap_or_default();
+            let text = format!(
+                "{file}:{}:{}: {field}{}{hint}",
+                bad.line, bad.column, bad.message
+            );
             self.wrapped("  ", &one_line(&text, MAX_REASON));
         }
         self.more(report.records.bad.saturating_sub(SHOWN as u64));
@@ -169,7 +236,12 @@ impl Page {
             return;
         }
         self.title("Gates");
-        let width = gates.iter().map(|gate| display_width(&gate.gate)).max().unwrap_or(0).min(WIDTH - 30);
+        let width = gates
+            .iter()
+            .map(|gate| display_width(&gate.gate))
+            .max()
+            .unwrap_or(0)
+            .min(WIDTH - 30);
         for gate in gates {
             self.text.push_str("  ");
             let ink = match gate.status {
@@ -186,10 +258,19 @@ impl Page {
                 self.text.push_str(&gate_value(gate));
             }
             self.end_line();
+            if gate.status == GateStatus::NotJudged {
+                continue;
+            }
             let help = gate.coverage.as_ref().and_then(|rule| rule.help.as_deref());
             for line in [gate.reason.as_deref(), help].into_iter().flatten() {
                 self.wrapped("              ", &one_line(line, MAX_REASON));
             }
+        }
+        let mut unjudged = gates
+            .iter()
+            .filter(|gate| gate.status == GateStatus::NotJudged);
+        if let Some(why) = unjudged.find_map(|gate| gate.reason.as_deref()) {
+            self.wrapped("  ", why);
         }
     }
 
@@ -206,7 +287,11 @@ impl Page {
                     self.end_line();
                 }
                 self.text.push_str("    ");
-                let ink = if sample.verdict == Verdict::Fail { Ink::Red } else { Ink::Yellow };
+                let ink = if sample.verdict == Verdict::Fail {
+                    Ink::Red
+                } else {
+                    Ink::Yellow
+                };
                 self.ink(ink, sample.verdict.as_str());
                 let mut line = format!(" {}", one_line(&sample_name(sample), 200));
                 if let Some(score) = sample.score {
@@ -245,7 +330,11 @@ impl Page {
             1 => Ink::Red,
             _ => Ink::Yellow,
         };
-        let line = format!("exit {}: {}", report.exit.code, one_line(&report.exit.reason, MAX_REASON));
+        let line = format!(
+            "exit {}: {}",
+            report.exit.code,
+            one_line(&report.exit.reason, MAX_REASON)
+        );
         for line in textwrap::wrap(&line, WIDTH) {
             self.ink(ink, &line);
             self.end_line();
@@ -265,7 +354,9 @@ impl Page {
     }
 
     fn wrapped(&mut self, indent: &str, text: &str) {
-        let options = textwrap::Options::new(WIDTH).initial_indent(indent).subsequent_indent(indent);
+        let options = textwrap::Options::new(WIDTH)
+            .initial_indent(indent)
+            .subsequent_indent(indent);
         for line in textwrap::wrap(text, options) {
             self.text.push_str(line.trim_end());
             self.end_line();
@@ -280,7 +371,7 @@ impl Page {
 
     /// On the right of a column.
     fn cell(&mut self, ink: Ink, text: &str, width: usize) {
-        self.spaces(GAP + width.saturating_sub(display_width(text)));
+        self.spaces(width.saturating_sub(display_width(text)));
         self.ink(ink, text);
     }
 
@@ -316,9 +407,6 @@ impl Page {
 /// So many bad records and samples of a check are shown.
 const SHOWN: usize = 3;
 
-/// Spaces between two columns.
-const GAP: usize = 2;
-
 struct Column {
     name: &'static str,
     /// Left out where all its numbers are 0.
@@ -329,21 +417,66 @@ struct Column {
 
 impl Column {
     fn is_shown(&self, checks: &[CheckReport]) -> bool {
-        self.count.is_none_or(|count| checks.iter().any(|check| count(&check.summary) > 0))
+        self.count
+            .is_none_or(|count| checks.iter().any(|check| count(&check.summary) > 0))
     }
 }
 
-const COLUMNS: [Column; 10] = [
-    Column { name: "n", count: None, cell: |s| count(s.n), ink: Ink::Plain },
-    Column { name: "pass", count: None, cell: |s| count(s.passed), ink: Ink::Green },
-    Column { name: "fail", count: None, cell: |s| count(s.failed), ink: Ink::Red },
-    Column { name: "part", count: Some(|s| s.partial), cell: |s| count(s.partial), ink: Ink::Yellow },
-    Column { name: "unsure", count: Some(|s| s.inconclusive), cell: |s| count(s.inconclusive), ink: Ink::Yellow },
-    Column { name: "skip", count: Some(|s| s.skipped), cell: |s| count(s.skipped), ink: Ink::Dim },
-    Column { name: "error", count: None, cell: |s| count(s.errored), ink: Ink::Yellow },
-    Column { name: "not run", count: Some(|s| s.not_run.unwrap_or(0)), cell: |s| count(s.not_run.unwrap_or(0)), ink: Ink::Yellow },
-    Column { name: "pass rate", count: Some(|s| s.passed + s.failed + s.partial), cell: |s| rate(s.pass_rate), ink: Ink::Plain },
-    Column { name: "mean", count: Some(|s| s.scored), cell: |s| mean(s.mean), ink: Ink::Plain },
+const COLUMNS: [Column; 9] = [
+    Column {
+        name: "n",
+        count: None,
+        cell: |s| count(s.n),
+        ink: Ink::Plain,
+    },
+    Column {
+        name: "pass",
+        count: None,
+        cell: |s| count(s.passed),
+        ink: Ink::Green,
+    },
+    Column {
+        name: "fail",
+        count: None,
+        cell: |s| count(s.failed),
+        ink: Ink::Red,
+    },
+    Column {
+        name: "part",
+        count: Some(|s| s.partial),
+        cell: |s| count(s.partial),
+        ink: Ink::Yellow,
+    },
+    Column {
+        name: "unsure",
+        count: Some(|s| s.inconclusive),
+        cell: |s| count(s.inconclusive),
+        ink: Ink::Yellow,
+    },
+    Column {
+        name: "skip",
+        count: Some(|s| s.skipped),
+        cell: |s| count(s.skipped),
+        ink: Ink::Dim,
+    },
+    Column {
+        name: "error",
+        count: None,
+        cell: |s| count(s.errored),
+        ink: Ink::Yellow,
+    },
+    Column {
+        name: "pass rate",
+        count: Some(|s| s.passed + s.failed + s.partial),
+        cell: |s| rate(s.pass_rate),
+        ink: Ink::Plain,
+    },
+    Column {
+        name: "mean",
+        count: Some(|s| s.scored),
+        cell: |s| mean(s.mean),
+        ink: Ink::Plain,
+    },
 ];
 
 /// Whether a warning is what the section on gaps says in figures.

@@ -13,7 +13,9 @@ pub struct WideJsonl {
 impl WideJsonl {
     /// For the suite's checks, in their order.
     pub fn new<'n>(checks: impl IntoIterator<Item = &'n str>) -> Self {
-        Self { writer: WideWriter::new(checks) }
+        Self {
+            writer: WideWriter::new(checks),
+        }
     }
 }
 
@@ -27,7 +29,11 @@ impl Renderer for WideJsonl {
     }
 
     fn record(&self, head: &RecordHead<'_>, cells: &[CellView<'_>], out: &mut Vec<u8>) {
-        self.writer.write(out, head, cells.iter().map(|view| (view.check, view.judged)));
+        self.writer.write(
+            out,
+            head,
+            cells.iter().map(|view| (view.check, view.judged)),
+        );
     }
 
     fn lines(&self, lines: &[CheckResult<'_>], out: &mut Vec<u8>) {

@@ -51,9 +51,17 @@ mod tests {
     fn escapes() {
         let cases = [
             ("plain é 🦀", "plain é 🦀", "plain é 🦀"),
-            ("a < b & \"c\" > ]]>", "a &lt; b &amp; &quot;c&quot; &gt; ]]&gt;", "a &lt; b &amp; &quot;c&quot; &gt; ]]&gt;"),
+            (
+                "a < b & \"c\" > ]]>",
+                "a &lt; b &amp; &quot;c&quot; &gt; ]]&gt;",
+                "a &lt; b &amp; &quot;c&quot; &gt; ]]&gt;",
+            ),
             ("a\tb\r\nc", "a\tb&#13;\nc", "a&#9;b&#13;&#10;c"),
-            ("\0 \u{1b}[31m \u{ffff} \u{85}", "\u{fffd} \u{fffd}[31m \u{fffd} \u{85}", "\u{fffd} \u{fffd}[31m \u{fffd} \u{85}"),
+            (
+                "\0 \u{1b}[31m \u{ffff} \u{85}",
+                "\u{fffd} \u{fffd}[31m \u{fffd} \u{85}",
+                "\u{fffd} \u{fffd}[31m \u{fffd} \u{85}",
+            ),
         ];
         for (text, between, attribute) in cases {
             let mut out = Vec::new();
@@ -61,7 +69,10 @@ mod tests {
             assert_eq!(String::from_utf8(out).unwrap(), between);
             let mut out = Vec::new();
             push_attribute(&mut out, "a", text);
-            assert_eq!(String::from_utf8(out).unwrap(), format!(" a=\"{attribute}\""));
+            assert_eq!(
+                String::from_utf8(out).unwrap(),
+                format!(" a=\"{attribute}\"")
+            );
         }
     }
 }

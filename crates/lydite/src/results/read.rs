@@ -18,7 +18,10 @@ pub struct Lines<R> {
 }
 
 /// A line of `results.jsonl`.
-#[expect(clippy::large_enum_variant, reason = "one is alive at a time, and a box would cost an allocation a line")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one is alive at a time, and a box would cost an allocation a line"
+)]
 #[derive(Clone, Debug, PartialEq)]
 pub enum StoredLine<'a> {
     /// One answer judged by one check.
@@ -32,7 +35,11 @@ pub enum StoredLine<'a> {
 #[non_exhaustive]
 pub enum LineError {
     #[error("line {line}, column {column}: is no result line: {message}")]
-    NotAResult { line: u64, column: usize, message: String },
+    NotAResult {
+        line: u64,
+        column: usize,
+        message: String,
+    },
     #[error("line {line}: is cut off in its middle, as a kill leaves it; the {} lines before it are whole", .line - 1)]
     Torn { line: u64 },
     #[error("line {line}: can't be read: {source}")]
@@ -41,7 +48,12 @@ pub enum LineError {
 
 impl<R: BufRead> Lines<R> {
     pub fn new(reader: R) -> Self {
-        Self { reader, buffer: Vec::new(), number: 0, wide: false }
+        Self {
+            reader,
+            buffer: Vec::new(),
+            number: 0,
+            wide: false,
+        }
     }
 
     /// The number of the line that was read last, from 1.
@@ -61,7 +73,12 @@ impl<R: BufRead> Lines<R> {
                 Ok(0) => return None,
                 Ok(_) if self.buffer.trim_ascii().is_empty() => {}
                 Ok(_) => break,
-                Err(source) => return Some(Err(LineError::Read { line: self.number, source })),
+                Err(source) => {
+                    return Some(Err(LineError::Read {
+                        line: self.number,
+                        source,
+                    }));
+                }
             }
         }
         Some(parse(&self.buffer, &mut self.wide, self.number))
@@ -80,7 +97,11 @@ fn parse<'b>(bytes: &'b [u8], wide: &mut bool, line: u64) -> Result<StoredLine<'
     if bytes.last() != Some(&b'\n') && error.is_eof() {
         return Err(LineError::Torn { line });
     }
-    Err(LineError::NotAResult { line, column: error.column(), message: without_place(&error) })
+    Err(LineError::NotAResult {
+        line,
+        column: error.column(),
+        message: without_place(&error),
+    })
 }
 
 fn parse_as(bytes: &[u8], wide: bool) -> Result<StoredLine<'_>, serde_json::Error> {
@@ -94,7 +115,8 @@ fn parse_as(bytes: &[u8], wide: bool) -> Result<StoredLine<'_>, serde_json::Erro
 /// serde_json's message without its own line number, which is always 1 here.
 fn without_place(error: &serde_json::Error) -> String {
     let text = error.to_string();
-    text.rsplit_once(" at line ").map_or(text.clone(), |(message, _)| message.to_owned())
+    text.rsplit_once(" at line ")
+        .map_or(text.clone(), |(message, _)| message.to_owned())
 }
 
 #[cfg(test)]
@@ -123,13 +145,32 @@ mod tests {
             ("\n  \r\n", &[]),
             (narrow, &["a/c"]),
             (wide, &["b:2"]),
-            ("NARROW\nWIDE\nWIDE\nNARROW\n", &["a/c", "b:2", "b:2", "a/c"]),
+            (
+                "NARROW\nWIDE\nWIDE\nNARROW\n",
+                &["a/c", "b:2", "b:2", "a/c"],
+            ),
             (
                 "NARROW\n{\"record\":1}\nWIDE\n",
-                &["a/c", "line 2, column 11: is no result line: invalid type: integer `1`, expected a string", "b:2"],
+                &[
+                    "a/c",
+                    "line 2, column 11: is no result line: invalid type: integer `1`, expected a string",
+                    "b:2",
+                ],
             ),
-            ("NARROW\n\n{\"record\":\"b\",", &["a/c", "line 3: is cut off in its middle, as a kill leaves it; the 2 lines before it are whole"]),
-            ("{\"record\":\"b\",\nNARROW", &["line 1, column 0: is no result line: EOF while parsing a value", "a/c"]),
+            (
+                "NARROW\n\n{\"record\":\"b\",",
+                &[
+                    "a/c",
+                    "line 3: is cut off in its middle, as a kill leaves it; the 2 lines before it are whole",
+                ],
+            ),
+            (
+                "{\"record\":\"b\",\nNARROW",
+                &[
+                    "line 1, column 0: is no result line: EOF while parsing a value",
+                    "a/c",
+                ],
+            ),
         ];
         for (text, expected) in cases {
             let text = text.replace("NARROW", narrow).replace("WIDE", wide);
@@ -139,7 +180,8 @@ mod tests {
 
     #[test]
     fn bytes_that_are_no_utf8_are_an_error_of_their_line() {
-        let seen = read(b"{\"record\":\"\xff\",\"check\":\"c\"}\n{\"record\":\"a\",\"check\":\"c\"}\n");
+        let seen =
+            read(b"{\"record\":\"\xff\",\"check\":\"c\"}\n{\"record\":\"a\",\"check\":\"c\"}\n");
         assert!(seen[0].starts_with("line 1, column "), "{seen:?}");
         assert_eq!(seen[1], "a/c");
     }

@@ -31,7 +31,11 @@ pub fn write_result(out: &mut Vec<u8>, line: &CheckResult<'_>) {
     if !line.evidence.is_empty() {
         push_serialised(out, b",\"evidence\":", &line.evidence);
     }
-    push_list(out, b",\"warnings\":", line.warnings.iter().map(|code| &**code));
+    push_list(
+        out,
+        b",\"warnings\":",
+        line.warnings.iter().map(|code| &**code),
+    );
     if let Some(raw) = &line.raw {
         push_serialised(out, b",\"raw\":", raw);
     }
@@ -59,7 +63,9 @@ impl WideWriter {
             push_key(&mut bytes, name);
             (name.to_owned(), bytes)
         };
-        Self { names: names.into_iter().map(prefix).collect() }
+        Self {
+            names: names.into_iter().map(prefix).collect(),
+        }
     }
 
     /// Appends a record's line and its line break. `cells` are the suite's checks in their order,
@@ -103,7 +109,9 @@ fn push_cell(out: &mut Vec<u8>, judged: &Judged) {
     }
     out.extend_from_slice(b",\"score\":");
     match judged.cell {
-        Cell::Scored { score: Some(score), .. } => push_score(out, score),
+        Cell::Scored {
+            score: Some(score), ..
+        } => push_score(out, score),
         _ => out.extend_from_slice(b"null"),
     }
     if let Some(natural) = judged.natural {
@@ -189,7 +197,11 @@ fn push_integer(out: &mut Vec<u8>, integer: u32) {
 
 /// A JSON string. Text without anything to escape, nearly all, is copied.
 fn push_str(out: &mut Vec<u8>, text: &str) {
-    let special = text.bytes().filter(|&byte| byte < 0x20 || byte == b'"' || byte == b'\\').count() > 0;
+    let special = text
+        .bytes()
+        .filter(|&byte| byte < 0x20 || byte == b'"' || byte == b'\\')
+        .count()
+        > 0;
     if special {
         push_serialised(out, b"", text);
         return;
@@ -235,7 +247,12 @@ mod tests {
     }
 
     fn numbers() -> impl Strategy<Value = Option<f64>> {
-        prop::option::of(prop_oneof![Just(0.0), Just(1.0), 0.0..1.0, prop::num::f64::NORMAL])
+        prop::option::of(prop_oneof![
+            Just(0.0),
+            Just(1.0),
+            0.0..1.0,
+            prop::num::f64::NORMAL
+        ])
     }
 
     prop_compose! {
@@ -270,15 +287,47 @@ mod tests {
 
     #[test]
     fn a_wide_line_reads_back_as_it_was() {
-        let scored = |score, natural| Cell::Scored { score: Score::new(score), natural, flags: 0 };
-        let judged = |cell, verdict, natural| Judged { cell, verdict, natural, explanation: None };
+        let scored = |score, natural| Cell::Scored {
+            score: Score::new(score),
+            natural,
+            flags: 0,
+        };
+        let judged = |cell, verdict, natural| Judged {
+            cell,
+            verdict,
+            natural,
+            explanation: None,
+        };
         let cells = [
-            ("plain", judged(scored(1.0, Some(Verdict::Pass)), Some(Verdict::Pass), None)),
-            ("odd \"name\"\n", judged(scored(0.0, Some(Verdict::Partial)), Some(Verdict::Fail), Some(Verdict::Partial))),
+            (
+                "plain",
+                judged(scored(1.0, Some(Verdict::Pass)), Some(Verdict::Pass), None),
+            ),
+            (
+                "odd \"name\"\n",
+                judged(
+                    scored(0.0, Some(Verdict::Partial)),
+                    Some(Verdict::Fail),
+                    Some(Verdict::Partial),
+                ),
+            ),
             ("measures", judged(scored(-12.5e-9, None), None, None)),
-            ("broken", judged(Cell::Errored(Code::NotText(Field::Output)), Some(Verdict::Inconclusive), None)),
-            ("left out", judged(Cell::Skipped(Code::WhenFalse), None, None)),
-            ("brought by the record", judged(scored(0.25, None), Some(Verdict::Fail), None)),
+            (
+                "broken",
+                judged(
+                    Cell::Errored(Code::NotText(Field::Output)),
+                    Some(Verdict::Inconclusive),
+                    None,
+                ),
+            ),
+            (
+                "left out",
+                judged(Cell::Skipped(Code::WhenFalse), None, None),
+            ),
+            (
+                "brought by the record",
+                judged(scored(0.25, None), Some(Verdict::Fail), None),
+            ),
         ];
         let writer = WideWriter::new(cells.iter().take(5).map(|(name, _)| *name));
         let head = RecordHead {
@@ -291,20 +340,45 @@ mod tests {
             line: 1,
         };
         let mut out = Vec::new();
-        writer.write(&mut out, &head, cells.iter().map(|(name, judged)| (*name, judged)));
+        writer.write(
+            &mut out,
+            &head,
+            cells.iter().map(|(name, judged)| (*name, judged)),
+        );
         let text = String::from_utf8(out).unwrap();
         let read: WideResult<'_> = serde_json::from_str(&text).unwrap();
         let names: Vec<&str> = read.checks.keys().map(|name| &**name).collect();
-        assert_eq!(names, ["broken", "brought by the record", "left out", "measures", "odd \"name\"\n", "plain"]);
-        assert_eq!((&*read.record, read.model.as_deref(), read.trial), ("r\u{1}", Some("m"), 2));
+        assert_eq!(
+            names,
+            [
+                "broken",
+                "brought by the record",
+                "left out",
+                "measures",
+                "odd \"name\"\n",
+                "plain"
+            ]
+        );
+        assert_eq!(
+            (&*read.record, read.model.as_deref(), read.trial),
+            ("r\u{1}", Some("m"), 2)
+        );
         assert_eq!((read.tags.len(), read.cluster.as_deref()), (2, Some("k")));
         let cell = &read.checks["odd \"name\"\n"];
-        assert_eq!((cell.verdict, cell.score, cell.natural), (Some(Verdict::Fail), Some(0.0), Some(Verdict::Partial)));
+        assert_eq!(
+            (cell.verdict, cell.score, cell.natural),
+            (Some(Verdict::Fail), Some(0.0), Some(Verdict::Partial))
+        );
         assert_eq!(read.checks["broken"].error.as_deref(), Some("not_text"));
-        assert_eq!(read.checks["left out"].skipped.as_deref(), Some("when_false"));
+        assert_eq!(
+            read.checks["left out"].skipped.as_deref(),
+            Some("when_false")
+        );
         assert_eq!(read.checks["measures"].score, Some(-12.5e-9));
 
-        let sorted = |text: &str| serde_json::to_string(&serde_json::from_str::<WideResult<'_>>(text).unwrap()).unwrap();
+        let sorted = |text: &str| {
+            serde_json::to_string(&serde_json::from_str::<WideResult<'_>>(text).unwrap()).unwrap()
+        };
         assert_eq!(sorted(&text), serde_json::to_string(&read).unwrap());
     }
 }

@@ -7,6 +7,8 @@
 use crate::workspace;
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use lydite::evaluator::Registry;
+use lydite::schemas;
 use similar::TextDiff;
 use std::collections::BTreeSet;
 use std::fs;
@@ -34,10 +36,29 @@ pub(crate) struct Artefact {
     pub(crate) content: String,
 }
 
-/// All generated files. To add one, add a line that takes its content from the library:
-/// `Artefact { path: "schemas/record.json".into(), content: lydite::… }`.
+/// All generated files: the schemas of the formats, a page an evaluator, and the list of them.
 pub(crate) fn artefacts() -> Vec<Artefact> {
-    Vec::new()
+    let registry = Registry::builtin();
+    let schemas = [
+        ("record", schemas::record()),
+        ("suite", schemas::suite()),
+        ("result", schemas::result()),
+        ("report", schemas::report()),
+    ];
+    let schemas = schemas.into_iter().map(|(name, schema)| Artefact {
+        path: format!("schemas/{name}.schema.json"),
+        content: schemas::to_text(&schema),
+    });
+    let page = |name: &str, content: String| Artefact {
+        path: format!("docs/evaluators/{name}.md"),
+        content,
+    };
+    let pages = registry
+        .entries()
+        .iter()
+        .map(|entry| page(entry.info.id, entry.page()));
+    let list = page("README", registry.contents());
+    schemas.chain(pages).chain([list]).collect()
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {

@@ -1,10 +1,12 @@
 //! `cargo xtask tidy`: what no compiler checks.
 //!
-//! Errors: a forbidden arrow between crates, a generated file that git does not track, the host name
-//! of a package registry in a tracked file. Warnings: a source file that grows too long.
+//! Errors: a forbidden arrow between crates, a generated file that git does not track, a file of an
+//! evaluator that is not in the list, the host name of a package registry in a tracked file. Warnings:
+//! a source file that grows too long.
 
 use crate::{generate, workspace};
 use anyhow::{Result, bail};
+use lydite::evaluator::Registry;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::fs;
@@ -39,6 +41,10 @@ const HOSTS: [&[&str]; 6] = [
     &["deb", "debian", "org"],
     &["proxy", "golang", "org"],
 ];
+
+/// Where the evaluators are, and the list of them.
+const EVALUATORS: &str = "crates/lydite/src/evaluators/";
+const LIST: &str = "crates/lydite/src/evaluators/mod.rs";
 
 /// Lines before a file's tests from which on it is called long.
 const LONG: usize = 600;
@@ -84,6 +90,14 @@ fn check_files(files: &[String], findings: &mut Findings) {
             ));
         }
     }
+    let list = fs::read_to_string(workspace::root().join(LIST)).unwrap_or_default();
+    let registry = Registry::builtin();
+    let ids: Vec<&str> = registry
+        .entries()
+        .iter()
+        .map(|entry| entry.info.id)
+        .collect();
+    findings.errors.extend(unlisted(files, &list, &ids));
     for path in files {
         // Lock files name the index by a fixed address that cargo chooses.
         let ending = Path::new(path).extension().unwrap_or_default();
@@ -98,6 +112,21 @@ fn check_files(files: &[String], findings: &mut Findings) {
             findings.warnings.extend(too_long(path, &text));
         }
     }
+}
+
+/// An error for each file of the evaluators' folder that is neither one of them nor a helper, which
+/// the list declares without `pub`.
+fn unlisted(files: &[String], list: &str, ids: &[&str]) -> Vec<String> {
+    let is_helper = |name: &str| list.lines().any(|line| line == format!("mod {name};"));
+    files
+        .iter()
+        .filter_map(|path| path.strip_prefix(EVALUATORS)?.strip_suffix(".rs"))
+        .filter(|name| !name.contains('/') && *name != "mod")
+        .filter(|name| !ids.contains(name) && !is_helper(name))
+        .map(|name| {
+            format!("{EVALUATORS}{name}.rs: {LIST} has neither an evaluator of this name in ALL nor `mod {name};`")
+        })
+        .collect()
 }
 
 /// An error for each line that holds a registry's host name.
@@ -353,6 +382,16 @@ mod tests {
         assert_eq!(found.len(), 1);
         assert!(found[0].starts_with("a.md:2: "), "{}", found[0]);
         assert!(host_names("a.md", "crates, io, pypi").is_empty());
+    }
+
+    #[test]
+    fn evaluators_outside_of_the_list_are_named() {
+        let files = ["contains", "mod", "options", "forgotten", "deep/er"]
+            .map(|name| format!("{EVALUATORS}{name}.rs"));
+        let list = "pub mod contains;\nmod options;\n";
+        let errors = unlisted(&files, list, &["contains"]);
+        assert_eq!(errors.len(), 1, "{errors:?}");
+        assert!(errors[0].contains("forgotten.rs"), "{}", errors[0]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 
 use lydite::check::Judged;
-use lydite::evaluator::{Direction, Info};
+use lydite::evaluator::{Direction, Info, Origin};
 use lydite::fold::{CheckMeta, Fold};
 use lydite::format::{Renderer, ResultsJsonl, WideJsonl};
 use lydite::outcome::{Cell, Explanation, Score, Verdict};
@@ -18,6 +18,7 @@ fn main() {
 static INFO: Info = Info {
     id: "made_up",
     aliases: &[],
+    origin: Origin::Field,
     reads: FieldSet::EMPTY,
     needs: FieldSet::EMPTY,
     principal: None,

@@ -4,6 +4,7 @@
 //! then runs for each record allocates nothing that it can avoid.
 
 mod page;
+mod parameters;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -27,6 +28,7 @@ pub struct Info {
     /// snake_case, the name of its file.
     pub id: &'static str,
     pub aliases: &'static [&'static str],
+    pub origin: Origin,
     /// All fields that it may read; only they are parsed.
     pub reads: FieldSet,
     /// The fields that it can't do without, whatever its parameters.
@@ -45,6 +47,32 @@ pub struct Info {
     /// The warnings that bits of [`Cell::Scored`]'s `flags` stand for.
     pub warnings: &'static [Warning],
     pub examples: &'static [Example],
+}
+
+/// The system that an evaluator comes from, and whose names and rules it keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    ContextAi,
+    Lynxius,
+    #[serde(rename = "langchain")]
+    LangChain,
+    /// What most tools of the field have in one form or another.
+    Field,
+}
+
+impl Origin {
+    pub const ALL: [Self; 4] = [Self::ContextAi, Self::Lynxius, Self::LangChain, Self::Field];
+
+    /// As it stands over a list.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::ContextAi => "Context.ai",
+            Self::Lynxius => "Lynxius",
+            Self::LangChain => "LangChain",
+            Self::Field => "Common in the field",
+        }
+    }
 }
 
 /// Which end of the scale is good.

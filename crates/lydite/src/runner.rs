@@ -329,9 +329,9 @@ struct ReadRow<'r> {
 
 fn rows<'r>(plan: &Plan<'_>, block: &'r Block, decoder: &mut Decoder<'_>, arena: &'r Bump) -> Vec<Row<'r>> {
     let mut identity = None;
-    block
-        .records()
-        .map(|record| match &record.text {
+    let mut rows = Vec::with_capacity(block.len());
+    rows.extend(block.records().map(|record| {
+        match &record.text {
             Ok(text) => read(plan, text, &record, block.file, decoder, &mut identity, arena).unwrap_or_else(Row::Bad),
             Err(error) => Row::Bad(BadRecord {
                 file: block.file,
@@ -341,8 +341,9 @@ fn rows<'r>(plan: &Plan<'_>, block: &'r Block, decoder: &mut Decoder<'_>, arena:
                 message: error.to_string(),
                 hint: None,
             }),
-        })
-        .collect()
+        }
+    }));
+    rows
 }
 
 fn read<'r, 'm>(

@@ -1,10 +1,13 @@
-//! An evaluator's documentation, derived from its [`Info`](super::Info) and its schema.
+//! The pages about evaluators, derived from their [`Info`](super::Info) and their schemas: one for each, and
+//! the list of all.
 
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::{Direction, Entry};
+use super::parameters::{Parameter, parameters};
+use super::{Direction, Entry, Example, Info, Origin, Registry};
+use crate::record::FieldSet;
 
 impl Entry {
     /// Everything that is known of the evaluator, as JSON.
@@ -13,6 +16,7 @@ impl Entry {
         json!({
             "id": info.id,
             "aliases": info.aliases,
+            "origin": info.origin,
             "summary": self.summary(),
             "documentation": self.docs(),
             "reads": info.reads.iter().collect::<Vec<_>>(),
@@ -35,108 +39,336 @@ impl Entry {
 
     /// Its page in Markdown: what it does, what it reads and gives, its parameters, warnings and examples.
     pub fn page(&self) -> String {
-        let info = self.info;
-        let mut page = format!("# {}\n\n{}\n\n", info.id, self.docs());
-        let fields = |set: crate::record::FieldSet| set.iter().map(|field| format!("`{field}`")).collect::<Vec<_>>().join(", ");
-        let range = |end: Option<f64>, open: &str| end.map_or_else(|| open.to_owned(), |end| end.to_string());
-        let good = if info.direction == Direction::Higher { "higher is better" } else { "lower is better" };
-        let verdict = if info.natural_verdict { "gives a verdict" } else { "only measures, unless a `threshold` is set" };
-        // Writing to a string cannot fail.
-        let _ = writeln!(page, "## In short\n");
-        let _ = writeln!(page, "- Reads {}; needs {}.", fields(info.reads), fields(info.needs));
-        let _ = writeln!(page, "- Scores from {} to {}, {good}; {verdict}.", range(info.range.0, "−∞"), range(info.range.1, "∞"));
-        let _ = writeln!(page, "- Deterministic: no model is called. Version {}.", info.version);
-        if !info.aliases.is_empty() {
-            let _ = writeln!(page, "- Also known as {}.", info.aliases.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "));
-        }
-        self.parameters(&mut page);
-        if !info.warnings.is_empty() {
-            page.push_str("\n## Warnings\n\n");
-            for warning in info.warnings {
-                let _ = writeln!(page, "- `{}`: {}.", warning.code, warning.text);
-            }
-        }
-        page.push_str("\n## Examples\n");
-        for example in info.examples {
-            let _ = writeln!(page, "\n{}:\n", capital(example.title));
-            let _ = writeln!(page, "```yaml\n{}: {}\n```\n", info.id, flow(example.params));
-            let _ = writeln!(page, "```json\n{}\n```\n", example.record);
-            let _ = writeln!(page, "gives `{}`", example.expect);
+        const REFERENCES: &str = "## References";
+        let (docs, references) = self
+            .docs()
+            .split_once(REFERENCES)
+            .unwrap_or((self.docs(), ""));
+        let (summary, rest) = docs.split_once("\n\n").unwrap_or((docs, ""));
+        let mut page = format!("# {}\n\n{summary}\n\n", self.info.id);
+        push_facts(&mut page, self.info);
+        push_section(&mut page, rest);
+        self.push_parameters(&mut page);
+        push_warnings(&mut page, self.info);
+        push_examples(&mut page, self.info);
+        if !references.is_empty() {
+            push_section(&mut page, &format!("{REFERENCES}{references}"));
         }
         page
     }
 
-    fn parameters(&self, page: &mut String) {
-        let properties = self.schema.get("properties").and_then(Value::as_object);
-        let own = properties.into_iter().flatten();
-        let mut rows: Vec<(String, String, String, String)> = own.map(|(name, schema)| self.row(name, schema)).collect();
-        if self.reads_reference() && !rows.iter().any(|(name, ..)| name == "reference") {
-            let names = std::iter::once("reference").chain(self.info.reference_alias).collect::<Vec<_>>().join("` or `");
-            rows.push((names, "text, JSON or a list".into(), "the record's".into(), "The right answer, in place of the record's reference.".into()));
+    fn push_parameters(&self, page: &mut String) {
+        let parameters = parameters(self);
+        push_section(page, "## Parameters");
+        if parameters.is_empty() {
+            page.push_str("\nIt has none of its own.\n");
+        } else {
+            page.push_str("\n| name | type | default | |\n|---|---|---|---|\n");
         }
-        if rows.is_empty() {
-            return;
+        for parameter in &parameters {
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                page,
+                "| {} |",
+                parameter.cells().map(|cell| in_table(&cell)).join(" | ")
+            );
         }
-        page.push_str("\n## Parameters\n\n| name | type | default | |\n|---|---|---|---|\n");
-        for (name, kind, default, text) in rows {
-            let mark = if self.info.principal.is_some_and(|principal| name.split("` or `").any(|name| name == principal)) { " (a plain value sets it)" } else { "" };
-            let _ = writeln!(page, "| `{name}`{mark} | {kind} | {default} | {text} |");
+        push_choices(page, &parameters);
+        if let Some(principal) = self.info.principal {
+            let _ = writeln!(page, "\nA plain value stands for `{principal}`.");
         }
+        page.push_str("\nLike every check it also takes `threshold`, `not` and `on_missing`.\n");
     }
+}
 
-    fn row(&self, name: &str, schema: &Value) -> (String, String, String, String) {
-        let required = self.schema.get("required").and_then(Value::as_array).is_some_and(|names| names.iter().any(|n| n == name));
-        let default = match schema.get("default") {
-            Some(value) if !value.is_null() => format!("`{}`", value.to_string().trim_matches('"')),
-            _ if required => "required".into(),
-            _ => "none".into(),
-        };
-        let described = schema.get("description").and_then(Value::as_str).unwrap_or_default();
-        (name.to_owned(), self.kind(schema), default, described.replace('\n', " "))
-    }
-
-    /// A schema's type in words.
-    fn kind(&self, schema: &Value) -> String {
-        if let Some(target) = schema.get("$ref").and_then(Value::as_str) {
-            return self.schema.pointer(target.trim_start_matches('#')).map_or_else(String::new, |target| self.kind(target));
-        }
-        let choices = |list: &Value| -> Vec<String> {
-            let items = list.as_array().into_iter().flatten();
-            items.map(|item| item.get("const").map_or_else(|| self.kind(item), |value| format!("`{}`", value.to_string().trim_matches('"')))).filter(|word| word != "null").collect()
-        };
-        for key in ["oneOf", "anyOf", "allOf"] {
-            if let Some(list) = schema.get(key) {
-                return choices(list).join(", ");
+impl Registry {
+    /// The list of all evaluators in Markdown, grouped by where they come from, with links to their pages.
+    pub fn contents(&self) -> String {
+        let mut page = String::from(
+            "# Evaluators\n\n\
+            Each judges one answer by itself and gives a score, and most a verdict. Those that only measure give a \
+            verdict where their check says a `threshold`. All are deterministic: no model is called.\n",
+        );
+        for origin in Origin::ALL {
+            let members: Vec<&Entry> = self
+                .entries()
+                .iter()
+                .filter(|entry| entry.info.origin == origin)
+                .collect();
+            if members.is_empty() {
+                continue;
+            }
+            let _ = write!(
+                page,
+                "\n## {}\n\n| evaluator | | verdict | better |\n|---|---|---|---|\n",
+                origin.title()
+            );
+            for entry in members {
+                let id = entry.info.id;
+                let verdict = if entry.info.natural_verdict {
+                    "its own"
+                } else {
+                    "by `threshold`"
+                };
+                let better = if entry.info.direction == Direction::Higher {
+                    "higher"
+                } else {
+                    "lower"
+                };
+                let _ = writeln!(
+                    page,
+                    "| [`{id}`]({id}.md) | {} | {verdict} | {better} |",
+                    in_table(entry.summary())
+                );
             }
         }
-        if let Some(values) = schema.get("enum").and_then(Value::as_array) {
-            return values.iter().map(|value| format!("`{}`", value.to_string().trim_matches('"'))).collect::<Vec<_>>().join(", ");
-        }
-        let word = |kind: &str| match kind {
-            "string" => "text",
-            "boolean" => "true or false",
-            "integer" => "whole number",
-            "array" => "list",
-            "object" => "mapping",
-            other => other,
-        }
-        .to_owned();
-        match schema.get("type") {
-            Some(Value::String(kind)) => word(kind),
-            Some(Value::Array(kinds)) => {
-                kinds.iter().filter_map(Value::as_str).filter(|kind| *kind != "null").map(word).collect::<Vec<_>>().join(" or ")
-            }
-            _ => "any".into(),
+        page
+    }
+}
+
+/// What `INFO` says, in a few lines.
+fn push_facts(page: &mut String, info: &Info) {
+    let words = |names: &mut dyn Iterator<Item = String>| {
+        names
+            .map(|name| format!("`{name}`"))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let fields = |set: FieldSet| words(&mut set.iter().map(|field| field.to_string()));
+    let good = if info.direction == Direction::Higher {
+        "higher is better"
+    } else {
+        "lower is better"
+    };
+    let verdict = if info.natural_verdict {
+        "gives a verdict of its own"
+    } else {
+        "only measures, unless a `threshold` is set"
+    };
+    let range = match info.range {
+        (Some(least), Some(most)) => format!("from {least} to {most}"),
+        (Some(least), None) => format!("from {least} up"),
+        (None, Some(most)) => format!("up to {most}"),
+        (None, None) => "any number".to_owned(),
+    };
+    if info.reads == info.needs {
+        let _ = writeln!(page, "- Reads {}.", fields(info.reads));
+    } else if info.needs.is_empty() {
+        let _ = writeln!(
+            page,
+            "- Reads {}, as far as they are there.",
+            fields(info.reads)
+        );
+    } else {
+        let _ = writeln!(
+            page,
+            "- Reads {}; can't do without {}.",
+            fields(info.reads),
+            fields(info.needs)
+        );
+    }
+    let _ = writeln!(page, "- Scores {range}, {good}; {verdict}.");
+    let _ = writeln!(
+        page,
+        "- Deterministic: no model is called. Version {}.",
+        info.version
+    );
+    if info.origin != Origin::Field {
+        let _ = writeln!(page, "- Comes from {}.", info.origin.title());
+    }
+    if !info.aliases.is_empty() {
+        let _ = writeln!(
+            page,
+            "- Also known as {}.",
+            words(&mut info.aliases.iter().map(ToString::to_string))
+        );
+    }
+}
+
+/// What the values mean of parameters that have a few; those with the same ones share a list.
+fn push_choices(page: &mut String, parameters: &[Parameter]) {
+    let said = |parameter: &&Parameter| {
+        parameter
+            .choices
+            .iter()
+            .any(|choice| !choice.text.is_empty())
+    };
+    let mut rest: Vec<&Parameter> = parameters.iter().filter(said).collect();
+    while let Some(first) = rest.first().copied() {
+        let (alike, others) = rest
+            .into_iter()
+            .partition(|parameter| parameter.choices == first.choices);
+        rest = others;
+        let alike: Vec<&Parameter> = alike;
+        let names: Vec<String> = alike
+            .iter()
+            .map(|parameter| format!("`{}`", parameter.name))
+            .collect();
+        let verb = if names.len() > 1 { "are each" } else { "is" };
+        let _ = writeln!(page, "\n{} {verb} one of\n", names.join(", "));
+        for choice in &first.choices {
+            let mark = if choice.is_default {
+                ", the default"
+            } else {
+                ""
+            };
+            let _ = writeln!(page, "- {}{mark}: {}", choice.value, choice.text);
         }
     }
+}
+
+fn push_warnings(page: &mut String, info: &Info) {
+    if info.warnings.is_empty() {
+        return;
+    }
+    push_section(page, "## Warnings");
+    page.push('\n');
+    for warning in info.warnings {
+        let _ = writeln!(page, "- `{}`: {}.", warning.code, warning.text);
+    }
+}
+
+fn push_examples(page: &mut String, info: &Info) {
+    push_section(page, "## Examples");
+    for example in info.examples {
+        let check = as_check(info.id, example.params);
+        let _ = write!(
+            page,
+            "\n### {}\n\n```yaml\n{check}\n```\n\n```json\n{}\n```\n\nGives {}.\n",
+            capital(example.title),
+            example.record,
+            outcome(example)
+        );
+    }
+}
+
+/// A heading with what stands below it, after a blank line.
+fn push_section(page: &mut String, text: &str) {
+    let _ = write!(page, "\n{}\n", text.trim());
+}
+
+/// Parameters in block or flow style as an entry of a suite's `checks`.
+fn as_check(id: &str, params: &str) -> String {
+    match params.trim() {
+        "" | "{}" => format!("- {id}"),
+        flow if flow.starts_with('{') => format!("- {id}: {flow}"),
+        block => {
+            let lines: Vec<String> = block.lines().map(|line| format!("    {line}")).collect();
+            format!("- {id}:\n{}", lines.join("\n"))
+        }
+    }
+}
+
+/// What an example gives, in words.
+fn outcome(example: &Example) -> String {
+    let expect: Value = serde_json::from_str(example.expect).unwrap_or_default();
+    let said = |key: &str| expect.get(key).filter(|value| !value.is_null());
+    let mut words = vec![match said("verdict").and_then(Value::as_str) {
+        Some(verdict) => format!("**{verdict}**"),
+        None => "no verdict".to_owned(),
+    }];
+    words.extend(said("score").map(|score| format!("score {score}")));
+    words.extend(
+        said("error")
+            .and_then(Value::as_str)
+            .map(|code| format!("error `{code}`")),
+    );
+    words.extend(
+        said("skipped")
+            .and_then(Value::as_str)
+            .map(|code| format!("skipped: `{code}`")),
+    );
+    let warnings = said("warnings")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
+    words.extend(
+        warnings
+            .filter_map(Value::as_str)
+            .map(|code| format!("warning `{code}`")),
+    );
+    words.join(", ")
+}
+
+/// A text as a cell of a table.
+fn in_table(text: &str) -> String {
+    text.replace('|', "\\|").replace('\n', " ")
 }
 
 fn capital(text: &str) -> String {
     let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(letters).collect()
+    })
 }
 
-/// Parameters as they stand after an id on one line.
-fn flow(params: &str) -> String {
-    if params.starts_with('{') { params.to_owned() } else { format!("{{{params}}}") }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::suite::Suite;
+
+    #[test]
+    fn the_examples_of_a_page_are_checks_of_a_suite() {
+        let registry = Registry::builtin();
+        for entry in registry.entries() {
+            for example in entry.info.examples {
+                let suite = format!("checks:\n{}\n", as_check(entry.info.id, example.params));
+                if let Err(errors) = Suite::parse(&suite, "page.yaml", &registry) {
+                    panic!("{errors}\n{suite}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_row_of_a_table_has_as_many_cells() {
+        let registry = Registry::builtin();
+        let pages = registry
+            .entries()
+            .iter()
+            .map(Entry::page)
+            .chain([registry.contents()]);
+        for page in pages {
+            for row in page.lines().filter(|line| line.starts_with('|')) {
+                assert_eq!(row.replace("\\|", "").matches('|').count(), 5, "{row}");
+            }
+            assert!(page.ends_with('\n') && !page.ends_with("\n\n"), "{page}");
+            assert!(!page.contains("\n\n\n"), "{page}");
+        }
+    }
+
+    #[test]
+    fn outcomes_in_words() {
+        let words = |expect| {
+            outcome(&Example {
+                title: "",
+                params: "",
+                record: "",
+                expect,
+            })
+        };
+        assert_eq!(
+            words(r#"{"verdict": "pass", "score": 0.5, "warnings": ["a"]}"#),
+            "**pass**, score 0.5, warning `a`"
+        );
+        assert_eq!(
+            words(r#"{"verdict": null, "score": 1}"#),
+            "no verdict, score 1"
+        );
+        assert_eq!(
+            words(r#"{"verdict": "inconclusive", "error": "not_text"}"#),
+            "**inconclusive**, error `not_text`"
+        );
+    }
+
+    #[test]
+    fn checks_in_block_and_flow_style() {
+        for (params, check) in [
+            ("{}", "- a"),
+            ("{x: 1}", "- a: {x: 1}"),
+            ("x: 1, 2\ny: 3", "- a:\n    x: 1, 2\n    y: 3"),
+        ] {
+            assert_eq!(as_check("a", params), check);
+        }
+    }
 }

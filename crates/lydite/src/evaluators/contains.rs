@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::options::{phrase_finder, quote, yes};
-use crate::evaluator::{Direction, Evaluator, Example, Info, ParamErrors, Prepare, Pure, Scorer, Scratch, text_of};
+use crate::evaluator::{Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch, text_of};
 use crate::outcome::{Cell, Evidence, Explanation};
 use crate::record::{Field, FieldSet, Row};
 use crate::text::find::Finder;
@@ -39,6 +39,7 @@ impl Evaluator for Contains {
     const INFO: Info = Info {
         id: "contains",
         aliases: &[],
+        origin: Origin::Field,
         reads: FieldSet::of(&[Field::Output]),
         needs: FieldSet::of(&[Field::Output]),
         principal: Some("phrase"),

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::options::{phrase_finders, quote, quote_all, yes};
-use crate::evaluator::{Direction, Evaluator, Example, Info, ParamErrors, Prepare, Pure, Scorer, Scratch, text_of};
+use crate::evaluator::{Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch, text_of};
 use crate::outcome::{Cell, Evidence, Explanation};
 use crate::record::{Field, FieldSet, Row};
 use crate::text::find::Finder;
@@ -38,6 +38,7 @@ impl Evaluator for ContainsAny {
     const INFO: Info = Info {
         id: "contains_any",
         aliases: &[],
+        origin: Origin::Field,
         reads: FieldSet::of(&[Field::Output]),
         needs: FieldSet::of(&[Field::Output]),
         principal: Some("phrases"),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::options::{Strictness, empty_phrase, full, normalization, quote};
 use crate::decode::texts_of_parts;
-use crate::evaluator::{Direction, Evaluator, Example, Info, ParamErrors, Prepare, Pure, Scorer, Scratch};
+use crate::evaluator::{Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch};
 use crate::outcome::{Cell, Code, Evidence, Explanation};
 use crate::record::{Content, Field, FieldSet, Row};
 use crate::text::find::Finder;
@@ -65,6 +65,7 @@ impl Evaluator for ContextContainsPhrase {
     const INFO: Info = Info {
         id: "context_contains_phrase",
         aliases: &[],
+        origin: Origin::ContextAi,
         reads: FieldSet::of(&[Field::Output, Field::Query, Field::Messages, Field::Contexts]),
         needs: FieldSet::of(&[Field::Output]),
         principal: Some("phrase"),

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::json_equality::differences;
 use super::json_value::{explain_error, reference_code};
 use super::options::{first_difference, quote};
-use crate::evaluator::{Direction, Evaluator, Example, Info, ParamErrors, Prepare, Pure, Scorer, Scratch};
+use crate::evaluator::{Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch};
 use crate::json::{self, Json, JsonError, JsonErrorKind};
 use crate::outcome::{Cell, Code, Explanation};
 use crate::record::{Content, Field, FieldSet, Row};
@@ -37,6 +37,7 @@ impl Evaluator for Equals {
     const INFO: Info = Info {
         id: "equals",
         aliases: &[],
+        origin: Origin::Field,
         reads: FieldSet::of(&[Field::Output, Field::Reference]),
         needs: FieldSet::of(&[Field::Output, Field::Reference]),
         principal: Some("value"),

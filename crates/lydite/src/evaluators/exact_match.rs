@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::options::{first_difference, quote};
-use crate::evaluator::{Direction, Evaluator, Example, Info, ParamErrors, Prepare, Pure, Scorer, Scratch, best_reference, text_of};
+use crate::evaluator::{Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch, best_reference, text_of};
 use crate::outcome::{Cell, Evidence, Explanation};
 use crate::record::{Field, FieldSet, Row};
 use crate::text::normalize::{delete_ascii_digits, delete_ascii_punctuation, lowercase_into};
@@ -42,6 +42,7 @@ impl Evaluator for ExactMatch {
     const INFO: Info = Info {
         id: "exact_match",
         aliases: &[],
+        origin: Origin::LangChain,
         reads: FieldSet::of(&[Field::Output, Field::Reference]),
         needs: FieldSet::of(&[Field::Output, Field::Reference]),
         principal: None,

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::options::{Strictness, agnostic, first_difference, normalization, quote};
-use crate::evaluator::{Direction, Evaluator, Example, Info, ParamErrors, Prepare, Pure, Scorer, Scratch, Warning, best_reference, text_of};
+use crate::evaluator::{Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch, Warning, best_reference, text_of};
 use crate::outcome::{Cell, Evidence, Explanation};
 use crate::record::{Field, FieldSet, Row};
 use crate::text::normalize::{Normalizer, deleted_number_mark};
@@ -47,6 +47,7 @@ impl Evaluator for GoldenResponse {
     const INFO: Info = Info {
         id: "golden_response",
         aliases: &[],
+        origin: Origin::ContextAi,
         reads: FieldSet::of(&[Field::Output, Field::Reference]),
         needs: FieldSet::of(&[Field::Output, Field::Reference]),
         principal: None,

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::json_value::{OutputJson, explain_error, output_json, reference_json};
-use crate::evaluator::{Direction, Evaluator, Example, Info, ParamErrors, Prepare, Pure, Scorer, Scratch, Warning};
+use crate::evaluator::{Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch, Warning};
 use crate::json::{self, Booleans, Json, Leaf, Lists, Missing, NestedWeights, Scored, SimilarityOptions, similarity};
 use crate::outcome::{Cell, Code, Evidence, Explanation};
 use crate::record::{Content, Field, FieldSet, Raw, Row};
@@ -55,6 +55,7 @@ impl Evaluator for JsonDiff {
     const INFO: Info = Info {
         id: "json_diff",
         aliases: &["json_diff_eval"],
+        origin: Origin::Lynxius,
         reads: FieldSet::of(&[Field::Output, Field::Reference, Field::Weights]),
         needs: FieldSet::of(&[Field::Output, Field::Reference]),
         principal: None,

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::json_value::{OutputJson, explain_error, output_json, reference_json};
-use crate::evaluator::{Direction, Evaluator, Example, Info, ParamErrors, Prepare, Pure, Scorer, Scratch};
+use crate::evaluator::{Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch};
 use crate::json::python_dump;
 use crate::outcome::{Cell, Explanation};
 use crate::record::{Field, FieldSet, Row};
@@ -33,6 +33,7 @@ impl Evaluator for JsonEditDistance {
     const INFO: Info = Info {
         id: "json_edit_distance",
         aliases: &[],
+        origin: Origin::LangChain,
         reads: FieldSet::of(&[Field::Output, Field::Reference]),
         needs: FieldSet::of(&[Field::Output, Field::Reference]),
         principal: None,

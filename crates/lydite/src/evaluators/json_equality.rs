@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::json_value::{OutputJson, explain_error, output_json, reference_json};
 use super::options::yes;
-use crate::evaluator::{Direction, Evaluator, Example, Info, ParamErrors, Prepare, Pure, Scorer, Scratch};
+use crate::evaluator::{Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch};
 use crate::json::{self, Difference, DifferenceKind};
 use crate::outcome::{Cell, Evidence, Explanation};
 use crate::record::{Field, FieldSet, Row};
@@ -38,6 +38,7 @@ impl Evaluator for JsonEquality {
     const INFO: Info = Info {
         id: "json_equality",
         aliases: &[],
+        origin: Origin::LangChain,
         reads: FieldSet::of(&[Field::Output, Field::Reference]),
         needs: FieldSet::of(&[Field::Output, Field::Reference]),
         principal: None,

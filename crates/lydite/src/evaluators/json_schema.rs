@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::json_schema_validation::{Compiler, JsonSchemaValidation, Strict, explain, instance, score};
 use super::json_value::{explain_error, reference_json};
-use crate::evaluator::{Direction, Evaluator, Example, Info, ParamErrors, Prepare, Pure, Scorer, Scratch};
+use crate::evaluator::{Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch};
 use crate::json::Schema;
 use crate::outcome::{Cell, Code, Explanation};
 use crate::record::{Field, FieldSet, Row};
@@ -53,6 +53,7 @@ impl Evaluator for JsonSchemaOfReference {
     const INFO: Info = Info {
         id: "json_schema",
         aliases: &[],
+        origin: Origin::LangChain,
         reads: FieldSet::of(&[Field::Output, Field::Reference]),
         needs: FieldSet::of(&[Field::Output, Field::Reference]),
         principal: Some("schema"),

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::evaluator::{Direction, Evaluator, Example, Info, ParamErrors, Prepare, Pure, Scorer, Scratch};
+use crate::evaluator::{Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch};
 use crate::json::{self, JsonError, JsonErrorKind, Schema, SchemaOptions, Violation};
 use crate::outcome::{Cell, Code, Evidence, Explanation};
 use crate::record::{Content, Field, FieldSet, Row};
@@ -65,6 +65,7 @@ impl Evaluator for JsonSchemaValidation {
     const INFO: Info = Info {
         id: "json_schema_validation",
         aliases: &[],
+        origin: Origin::ContextAi,
         reads: FieldSet::of(&[Field::Output]),
         needs: FieldSet::of(&[Field::Output]),
         principal: Some("schema"),

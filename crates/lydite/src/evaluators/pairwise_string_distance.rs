@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::options::yes;
 use super::string_distance::Measure;
-use crate::evaluator::{Direction, Evaluator, Example, Info, ParamErrors, Prepare, Pure, Scorer, Scratch};
+use crate::evaluator::{Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch};
 use crate::outcome::{Cell, Code, Explanation};
 use crate::record::{Field, FieldSet, Row};
 use crate::text::distance::Distance;
@@ -42,6 +42,7 @@ impl Evaluator for PairwiseStringDistance {
     const INFO: Info = Info {
         id: "pairwise_string_distance",
         aliases: &[],
+        origin: Origin::LangChain,
         reads: FieldSet::of(&[Field::Candidates]),
         needs: FieldSet::of(&[Field::Candidates]),
         principal: Some("distance"),

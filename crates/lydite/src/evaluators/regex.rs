@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::options::quote;
-use crate::evaluator::{Direction, Evaluator, Example, Info, ParamErrors, Prepare, Pure, Scorer, Scratch, text_of};
+use crate::evaluator::{Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch, text_of};
 use crate::outcome::{Cell, Code, Evidence, Explanation};
 use crate::record::{Field, FieldSet, Row};
 use crate::text::find::char_range;
@@ -55,6 +55,7 @@ impl Evaluator for Regex {
     const INFO: Info = Info {
         id: "regex",
         aliases: &[],
+        origin: Origin::Field,
         reads: FieldSet::of(&[Field::Output]),
         needs: FieldSet::of(&[Field::Output]),
         principal: Some("pattern"),

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::options::quote;
-use crate::evaluator::{Direction, Evaluator, Example, Info, ParamErrors, Prepare, Pure, Scorer, Scratch, text_of};
+use crate::evaluator::{Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch, text_of};
 use crate::outcome::{Cell, Code, Evidence, Explanation};
 use crate::record::{Field, FieldSet, Row};
 use crate::text::regex::{Anchor, FlagSpec, Flags, Pattern};
@@ -39,6 +39,7 @@ impl Evaluator for RegexMatch {
     const INFO: Info = Info {
         id: "regex_match",
         aliases: &[],
+        origin: Origin::LangChain,
         reads: FieldSet::of(&[Field::Output, Field::Reference]),
         needs: FieldSet::of(&[Field::Output, Field::Reference]),
         principal: Some("reference"),

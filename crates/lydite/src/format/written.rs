@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::check::{Judged, OnMissing, decide};
-use crate::evaluator::{Direction, Info, Warning};
+use crate::evaluator::{Direction, Info, Origin, Warning};
 use crate::fold::{BadRecord, CheckMeta, Fold, StoredFold};
 use crate::outcome::{Cell, Code, Evidence, Explanation, Score, Verdict};
 use crate::record::{Field, FieldSet};
@@ -13,6 +13,7 @@ use crate::suite::gate::Gate;
 const INFO: Info = Info {
     id: "made_up",
     aliases: &[],
+    origin: Origin::Field,
     reads: FieldSet::EMPTY,
     needs: FieldSet::EMPTY,
     principal: None,
@@ -80,7 +81,7 @@ fn judged(cell: Cell, threshold: Option<f64>, reason: Option<&'static str>) -> J
         cell,
         verdict,
         natural,
-        explanation,
+        explanation: explanation.map(Box::new),
     }
 }
 

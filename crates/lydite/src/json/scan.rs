@@ -54,6 +54,8 @@ pub(super) struct Scanner<'a> {
     text: &'a str,
     at: usize,
     duplicates: DuplicateKeys,
+    /// There is no control character in the text, line breaks included.
+    clean: bool,
 }
 
 impl<'a> Scanner<'a> {
@@ -62,6 +64,8 @@ impl<'a> Scanner<'a> {
             text,
             at: 0,
             duplicates: DuplicateKeys::Refuse,
+            // Without an early end this runs over whole vectors.
+            clean: !text.bytes().fold(false, |found, byte| found | (byte < 0x20)),
         }
     }
 
@@ -277,17 +281,23 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Steps over the characters of a string that stand for themselves, eight bytes at a time.
+    /// Steps over the characters of a string that stand for themselves: eight bytes at a time, and
+    /// faster once the string is long, where the text is known to hold no control character.
     #[inline]
     fn plain(&mut self) {
+        const SHORT: usize = 24;
         let bytes = self.text.as_bytes();
+        let from = self.at;
         while let Some(chunk) = bytes.get(self.at..).and_then(<[u8]>::first_chunk::<8>) {
-            match first_special(u64::from_le_bytes(*chunk)) {
-                Some(step) => {
-                    self.at += step;
-                    return;
-                }
-                None => self.at += 8,
+            if let Some(step) = first_special(u64::from_le_bytes(*chunk)) {
+                self.at += step;
+                return;
+            }
+            self.at += 8;
+            if self.clean && self.at - from >= SHORT {
+                let rest = bytes.get(self.at..).unwrap_or_default();
+                self.at += memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
+                return;
             }
         }
         while let Some(byte) = self.peek() {

@@ -54,8 +54,9 @@ pub enum Booleans {
 #[serde(rename_all = "snake_case")]
 pub enum Missing {
     /// It counts as null: 1.
+    // Not `null`, which YAML would not read as text.
     #[default]
-    Null,
+    AsNull,
     /// It is like nothing: 0.
     Zero,
 }
@@ -200,7 +201,7 @@ impl Walk<'_> {
         match (a, b) {
             (Some(a), Some(b)) => self.values(a, b, weights, share),
             (Some(Json::Null), None) | (None, Some(Json::Null))
-                if self.options.missing == Missing::Null =>
+                if self.options.missing == Missing::AsNull =>
             {
                 self.leaf(1.0, share)
             }

@@ -260,7 +260,7 @@ proptest! {
     #[test]
     fn similarity_of_a_value_with_itself_is_one(text in json_text()) {
         for lists in [Lists::Zip, Lists::Pad, Lists::Align] {
-            for missing in [Missing::Null, Missing::Zero] {
+            for missing in [Missing::AsNull, Missing::Zero] {
                 let options = SimilarityOptions { lists, missing, ..Default::default() };
                 let (scored, _) = measure(&text, &text, None, options).expect("no weights");
                 prop_assert!((scored.score - 1.0).abs() < 1e-12, "{} {:?}", text, options);

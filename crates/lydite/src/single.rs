@@ -48,7 +48,7 @@ pub fn judge_with(check: &Check, wanted: &Wanted, record: &str) -> Result<CheckR
         tags: slots.tags,
         cluster: slots.cluster,
         file: 0,
-        line: 1,
+        line: 0,
     };
     let view = CellView { check: &check.name, info: check.info, judged: &judged };
     Ok(CheckResult::of(&head, &view).into_owned())

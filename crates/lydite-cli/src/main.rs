@@ -2,8 +2,6 @@
 //!
 //! One command a file under [`commands`]; what they do is in the library.
 
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line speaks on both")]
-
 mod commands;
 mod outputs;
 mod terminal;

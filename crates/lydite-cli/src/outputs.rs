@@ -1,7 +1,7 @@
 //! `--format` and `--output`, in every command that writes results or a report.
 
-use std::fs::File;
-use std::io::BufWriter;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::builder::PossibleValue;
@@ -62,7 +62,10 @@ impl OutputArgs {
     pub fn open(&self) -> Result<Vec<Output>, String> {
         let wanted = self.format.map(|name| name.0);
         let mut outputs = Vec::new();
-        for path in &self.output {
+        for (index, path) in self.output.iter().enumerate() {
+            if self.output.iter().take(index).any(|other| other == path) {
+                return Err(format!("--output {}: named twice", path.display()));
+            }
             let format = OutputFormat::of_path(path).or(wanted).ok_or_else(|| {
                 format!("--output {}: the ending names no format; use .json .jsonl .csv .xml .md .txt, or say --format", path.display())
             })?;
@@ -82,8 +85,37 @@ impl OutputArgs {
     }
 }
 
-fn create(path: &Path) -> Result<BufWriter<File>, String> {
-    File::create(path)
-        .map(|file| BufWriter::with_capacity(256 << 10, file))
+fn create(path: &Path) -> Result<BufWriter<Replaced>, String> {
+    let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
+    file.map(|file| BufWriter::with_capacity(256 << 10, Replaced { file, begun: false }))
         .map_err(|error| format!("can't write {}: {error}", path.display()))
+}
+
+/// A file whose old content goes when the first new bytes come, not when a run that may be refused is begun.
+struct Replaced {
+    file: File,
+    begun: bool,
+}
+
+impl Replaced {
+    fn begin(&mut self) -> io::Result<()> {
+        // A pipe or a device has no length to cut.
+        if !self.begun && self.file.metadata()?.is_file() {
+            self.file.set_len(0)?;
+        }
+        self.begun = true;
+        Ok(())
+    }
+}
+
+impl Write for Replaced {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.begin()?;
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.begin()?;
+        self.file.flush()
+    }
 }

@@ -1,4 +1,4 @@
-//! What is said on stderr: errors, notes, progress. Data goes to stdout.
+//! What is printed: data on stdout; errors, notes and progress on stderr.
 
 use std::io::{IsTerminal, Write as _};
 use std::sync::Arc;
@@ -12,6 +12,29 @@ use lydite::runner::Progress;
 
 const RED: Style = AnsiColor::Red.on_default().bold();
 const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
+
+/// Prints to stdout.
+macro_rules! out {
+    ($($arg:tt)*) => { $crate::terminal::write_out(format_args!($($arg)*)) };
+}
+
+/// Prints a line to stdout.
+macro_rules! outln {
+    ($($arg:tt)*) => { $crate::terminal::write_out(format_args!("{}\n", format_args!($($arg)*))) };
+}
+
+pub(crate) use {out, outln};
+
+/// Where the reader at the other end has gone (`| head`), there is nothing left to do.
+pub fn write_out(text: std::fmt::Arguments<'_>) {
+    let mut stdout = std::io::stdout().lock();
+    if let Err(failure) = stdout.write_fmt(text).and_then(|()| stdout.flush()) {
+        if failure.kind() != std::io::ErrorKind::BrokenPipe {
+            error(&format!("can't write to stdout: {failure}"));
+        }
+        std::process::exit(if failure.kind() == std::io::ErrorKind::BrokenPipe { 0 } else { 2 });
+    }
+}
 
 pub fn error(message: &str) {
     let mut err = anstream::stderr().lock();

@@ -307,7 +307,7 @@ impl Check {
             match when.holds(slots, arena) {
                 Ok(true) => {}
                 Ok(false) => return self.settle(Cell::Skipped(Code::WhenFalse), None),
-                Err(message) => return self.settle(Cell::Errored(Code::InvalidExpression), Some(Explanation::reason(message))),
+                Err(message) => return self.settle(Cell::Errored(Code::InvalidExpression), because(message)),
             }
         }
         if self.inputs.is_empty() && self.reference.is_none() {
@@ -315,7 +315,7 @@ impl Check {
         }
         match self.own_view(slots, arena) {
             Ok(view) => self.run(&Row::new(arena.alloc(view)), slots, arena, bench, explain),
-            Err((field, message)) => self.settle(Cell::Errored(Code::InvalidField(field)), Some(Explanation::reason(message))),
+            Err((field, message)) => self.settle(Cell::Errored(Code::InvalidField(field)), because(message)),
         }
     }
 
@@ -342,7 +342,7 @@ impl Check {
                 let Bench { scratch, filled, key } = bench;
                 match template.fill(slots, arena, filled, key) {
                     Ok(prepared) => self.score(prepared, row, scratch, explain),
-                    Err((code, message)) => self.settle(Cell::Errored(code), Some(Explanation::reason(message))),
+                    Err((code, message)) => self.settle(Cell::Errored(code), because(message)),
                 }
             }
         }
@@ -351,12 +351,12 @@ impl Check {
     fn score(&self, prepared: &Prepared, row: &Row<'_>, scratch: &mut Scratch, explain: bool) -> Judged {
         let Scorer::Pure(scorer) = &prepared.scorer;
         let cell = scorer.score(row, scratch);
-        let explanation = explain.then(|| scorer.explain(row, cell, scratch));
+        let explanation = explain.then(|| Box::new(scorer.explain(row, cell, scratch)));
         self.settle(cell, explanation)
     }
 
     /// The one place where a cell gets its verdict: missing field, threshold, then `not`.
-    fn settle(&self, cell: Cell, explanation: Option<Explanation>) -> Judged {
+    fn settle(&self, cell: Cell, explanation: Option<Box<Explanation>>) -> Judged {
         let missing = matches!(cell, Cell::Errored(Code::MissingField(_) | Code::MissingPath));
         match (cell, self.on_missing) {
             (Cell::Errored(code), OnMissing::Skip) if missing => Judged { cell: Cell::Skipped(code), verdict: None, natural: None, explanation: None },
@@ -364,7 +364,7 @@ impl Check {
                 cell: Cell::Scored { score: None, natural: None, flags: 0 },
                 verdict: Some(Verdict::Fail),
                 natural: None,
-                explanation: Some(explanation.filter(|e| e.reason.is_some()).unwrap_or_else(|| Explanation::reason(code.message()))),
+                explanation: Some(explanation.filter(|e| e.reason.is_some()).unwrap_or_else(|| Box::new(Explanation::reason(code.message())))),
             },
             (cell, _) => {
                 let (verdict, natural) = decide(cell, self.info.direction, self.threshold, self.negate);
@@ -374,6 +374,10 @@ impl Check {
     }
 }
 
+fn because(message: String) -> Option<Box<Explanation>> {
+    Some(Box::new(Explanation::reason(message)))
+}
+
 /// One answer judged by one check.
 #[derive(Clone, Debug)]
 pub struct Judged {
@@ -381,7 +385,8 @@ pub struct Judged {
     pub verdict: Option<Verdict>,
     /// The evaluator's own verdict where a threshold or `not` replaced it.
     pub natural: Option<Verdict>,
-    pub explanation: Option<Explanation>,
+    /// Boxed, since most cells go without.
+    pub explanation: Option<Box<Explanation>>,
 }
 
 /// The verdict of a cell under a threshold and `not`, and the natural verdict where that differs

@@ -134,6 +134,11 @@ pub fn run(
     let resumed = request.resume.as_deref().map(|name| find_run(&request, name)).transpose()?;
     let place = Place::new(&request, resumed.as_ref());
     let mut inputs = Inputs::new(&request, &suite)?;
+    inputs.refuse_as_output(&outputs)?;
+    let mut manifest = manifest(&request, &suite, &inputs, &place);
+    if let Some((_, before)) = &resumed {
+        refuse_changes(before, &manifest)?;
+    }
     let (reader, survey) = inputs.open_and_survey(place.copies().as_deref())?;
     suite = suite.settle(survey.brings_checks())?;
     want_heads(&mut suite.wanted, &survey);
@@ -146,7 +151,6 @@ pub fn run(
         return Err(SuiteErrors(missing).into());
     }
 
-    let mut manifest = manifest(&request, &suite, &inputs, &place);
     let fold = Fold::new(suite.checks.iter().map(CheckMeta::from), request.samples);
     let names: Vec<&str> = suite.checks.iter().map(|check| check.name.as_str()).collect();
     let files = inputs.names();
@@ -313,7 +317,6 @@ impl Place {
     ) -> Result<Checkpoint, JobError> {
         let (folder, checkpoint) = match (resumed, self.folder.as_deref()) {
             (Some((folder, before)), _) => {
-                refuse_changes(&before, manifest)?;
                 manifest.started_at.clone_from(&before.started_at);
                 let checkpoint = folder.checkpoint()?;
                 (folder, checkpoint)
@@ -377,6 +380,9 @@ fn finish(
     if let Some(bad) = end.refused {
         return Err(refused(&bad, inputs));
     }
+    if end.complete {
+        writer.reached_prefix()?;
+    }
     let stopped = (!end.complete && stop.load(Ordering::Relaxed)).then_some(Stop::Interrupted);
     manifest.finished_at = Some(now());
     manifest.input_hash = end.complete.then(|| writer.input_hash()).flatten();
@@ -402,6 +408,11 @@ fn finish(
     }
     let options = ReportOptions { run: facts, max_errors: request.max_errors, planned: None, other_shards: end.other_shards };
     let (report, folder) = writer.finish(|fold| Report::build(fold, &suite.gates, options), &manifest)?;
+    let folder = match folder {
+        // Where nothing was judged there is no run to keep.
+        Some(folder) if report.exit.code == 2 => folder.delete().map(|()| None)?,
+        folder => folder,
+    };
     Ok(Outcome { report, folder, notes })
 }
 

@@ -147,7 +147,12 @@ impl FieldSet {
     }
 
     pub fn iter(self) -> impl Iterator<Item = Field> {
-        Field::ALL.into_iter().filter(move |&field| self.contains(field))
+        let mut left = self.0;
+        std::iter::from_fn(move || {
+            let field = Field::ALL.get(left.trailing_zeros() as usize).copied();
+            left &= left.wrapping_sub(1);
+            field
+        })
     }
 }
 

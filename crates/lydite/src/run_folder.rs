@@ -126,6 +126,8 @@ pub enum FolderError {
     Damaged { path: PathBuf, message: String },
     #[error("no run `{name}` under `{}`; `lydite runs list` shows what is there", root.display())]
     NotFound { name: String, root: PathBuf },
+    #[error("no run is kept under `{}` yet; `lydite run` keeps each there", root.display())]
+    NoRuns { root: PathBuf },
     #[error("can't resume run {id}: {message}")]
     CannotResume { id: String, message: String },
 }
@@ -157,7 +159,7 @@ impl RunFolder {
     pub fn find(root: &Path, name: &str) -> Result<Self> {
         let not_found = || FolderError::NotFound { name: name.to_owned(), root: root.to_owned() };
         if name == "latest" {
-            return Self::list(root)?.pop().ok_or_else(not_found);
+            return Self::list(root)?.pop().ok_or_else(|| FolderError::NoRuns { root: root.to_owned() });
         }
         [root.join(name), PathBuf::from(name)]
             .into_iter()

@@ -253,6 +253,7 @@ fn worker(plan: &Plan<'_>, shared: &Shared<'_>) {
     let mut decoder = Decoder::new(plan.mapping);
     let mut bench = Bench::default();
     let mut own = OwnChecks::new();
+    let mut sizes = Vec::new();
     while let Some(number) = take(plan, shared, &mut block) {
         arena.reset();
         let mut rows = rows(plan, &block, &mut decoder, &arena);
@@ -260,7 +261,7 @@ fn worker(plan: &Plan<'_>, shared: &Shared<'_>) {
             break;
         }
         let replayed = number < plan.resume_after;
-        let output = judge(plan, shared, &block, number, &rows, replayed, &arena, &mut bench, &mut own);
+        let output = judge(plan, shared, &block, number, &rows, replayed, &arena, &mut bench, &mut own, &mut sizes);
         emit(plan, shared, output);
     }
     let mut state = lock(&shared.state);
@@ -316,7 +317,7 @@ enum Row<'r> {
 }
 
 struct ReadRow<'r> {
-    slots: Slots<'r>,
+    slots: &'r Slots<'r>,
     head: RecordHead<'r>,
     /// The id was computed, so an equal one is another case and no trial.
     computed: bool,
@@ -328,9 +329,9 @@ struct ReadRow<'r> {
 
 fn rows<'r>(plan: &Plan<'_>, block: &'r Block, decoder: &mut Decoder<'_>, arena: &'r Bump) -> Vec<Row<'r>> {
     let mut identity = None;
-    block
-        .records()
-        .map(|record| match &record.text {
+    let mut rows = Vec::with_capacity(block.len());
+    rows.extend(block.records().map(|record| {
+        match &record.text {
             Ok(text) => read(plan, text, &record, block.file, decoder, &mut identity, arena).unwrap_or_else(Row::Bad),
             Err(error) => Row::Bad(BadRecord {
                 file: block.file,
@@ -340,8 +341,9 @@ fn rows<'r>(plan: &Plan<'_>, block: &'r Block, decoder: &mut Decoder<'_>, arena:
                 message: error.to_string(),
                 hint: None,
             }),
-        })
-        .collect()
+        }
+    }));
+    rows
 }
 
 fn read<'r, 'm>(
@@ -363,12 +365,12 @@ fn read<'r, 'm>(
         None => {
             let decoder = identity.get_or_insert_with(|| Decoder::new(plan.identity));
             let asked = decoder.decode(text, arena).map_err(bad)?;
-            (identity::computed_id(&asked).map_or("", |id| arena.alloc_str(&id)), true)
+            (identity::computed_id(asked).map_or("", |id| arena.alloc_str(&id)), true)
         }
     };
     let selected = match plan.condition {
         None => true,
-        Some(condition) => condition.holds(&slots, arena).map_err(|message| {
+        Some(condition) => condition.holds(slots, arena).map_err(|message| {
             bad(RecordError { offset: 0, field: None, message: format!("`where`: {message}"), hint: None })
         })?,
     };
@@ -474,9 +476,12 @@ fn judge<'r>(
     arena: &'r Bump,
     bench: &mut Bench,
     own: &mut OwnChecks,
+    sizes: &mut Vec<usize>,
 ) -> BlockOutput {
+    // What a block rendered to, the next one will nearly too.
+    sizes.resize(plan.renderers.len(), 0);
     let mut output = BlockOutput {
-        rendered: plan.renderers.iter().map(|_| Vec::new()).collect(),
+        rendered: sizes.iter().map(|size| Vec::with_capacity(size + size / 8)).collect(),
         fold: plan.fold.fresh(),
         bad: Vec::new(),
         position: block.end,
@@ -520,6 +525,7 @@ fn judge<'r>(
         output.fold.record_read();
         judge_row(plan, shared, row, &own_checks, arena, bench, explain_all, &mut judged, &mut output);
     }
+    sizes.iter_mut().zip(&output.rendered).for_each(|(size, rendered)| *size = rendered.len());
     output
 }
 
@@ -540,10 +546,10 @@ fn judge_row<'r>(
     let checks = || plan.checks.iter().chain(own.iter().map(|check| &**check));
     for (index, check) in checks().enumerate() {
         let sampling = plan.samples > 0 && shared.full.get(index).is_none_or(|full| !full.load(Ordering::Relaxed));
-        let mut cell = check.judge(&row.slots, arena, bench, explain_all);
+        let mut cell = check.judge(row.slots, arena, bench, explain_all);
         if sampling && !explain_all && !matches!(cell.verdict, Some(Verdict::Pass) | None) && cell.explanation.is_none() {
             // Only cells that a report shows are judged again for their reason.
-            cell = check.judge(&row.slots, arena, bench, true);
+            cell = check.judge(row.slots, arena, bench, true);
         }
         if index < plan.checks.len() {
             output.fold.push(index, &row.head, &cell);
@@ -560,10 +566,9 @@ fn judge_row<'r>(
     if plan.renderers.is_empty() {
         return;
     }
-    let views: Vec<CellView<'_>> = checks()
-        .zip(judged.iter())
-        .map(|(check, judged)| CellView { check: &check.name, info: check.info, judged })
-        .collect();
+    let pairs = checks().zip(judged.iter());
+    let views = pairs.map(|(check, judged)| CellView { check: &check.name, info: check.info, judged });
+    let views = bumpalo::collections::Vec::from_iter_in(views, arena);
     for (renderer, out) in plan.renderers.iter().zip(&mut output.rendered) {
         renderer.record(&row.head, &views, out);
     }

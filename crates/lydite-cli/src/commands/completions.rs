@@ -3,6 +3,7 @@
 use clap::CommandFactory as _;
 use clap_complete::Shell;
 
+use crate::terminal::out;
 use crate::{Cli, CommandResult};
 
 /// Print a completion script for a shell.
@@ -13,6 +14,8 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> CommandResult {
-    clap_complete::generate(args.shell, &mut Cli::command(), "lydite", &mut std::io::stdout());
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "lydite", &mut script);
+    out!("{}", String::from_utf8_lossy(&script));
     Ok(0)
 }

@@ -6,11 +6,12 @@ use lydite::evaluator::Registry;
 use lydite::node::{Node, did_you_mean};
 use lydite::outcome::Verdict;
 use lydite::results::CheckResult;
-use lydite::single;
+use lydite::single::{self, SingleError};
 use serde_json::{Map, Value};
 
 use super::text_or_file;
 use crate::CommandResult;
+use crate::terminal::outln;
 
 /// Judge one record with one evaluator.
 ///
@@ -48,9 +49,12 @@ pub fn run(args: &Args) -> CommandResult {
     let entry = registry.get(&args.id).ok_or_else(|| unknown(&registry, &args.id))?;
     let params = params(args, entry.info.principal)?;
     let record = record(args)?;
-    let result = single::judge(entry, entry.info.id, &params, &record.to_string()).map_err(|error| error.to_string())?;
+    let result = single::judge(entry, entry.info.id, &params, &record.to_string()).map_err(|error| match error {
+        SingleError::Check(error) => format!("--params: {error}"),
+        other => other.to_string(),
+    })?;
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&result).map_err(|error| error.to_string())?);
+        outln!("{}", serde_json::to_string_pretty(&result).map_err(|error| error.to_string())?);
     } else {
         print_result(&result);
     }
@@ -88,7 +92,10 @@ fn record(args: &Args) -> Result<Value, String> {
             match serde_json::from_str(&text) {
                 Ok(Value::Object(record)) => record,
                 Ok(_) => return Err(format!("--record {path}: expected one JSON object")),
-                Err(error) => return Err(format!("--record {path}: not JSON: {error}")),
+                Err(error) => {
+                    let fault = lydite::json::is_valid(&text).err().map_or_else(|| error.to_string(), |fault| fault.to_string());
+                    return Err(format!("--record {path}: not JSON: {fault}"));
+                }
             }
         }
     };
@@ -113,24 +120,24 @@ fn read_stdin() -> Result<String, String> {
 fn print_result(result: &CheckResult<'_>) {
     let verdict = result.verdict.map_or("measured", Verdict::as_str);
     match result.score {
-        Some(score) => println!("{verdict}  score {score}"),
-        None => println!("{verdict}"),
+        Some(score) => outln!("{verdict}  score {score}"),
+        None => outln!("{verdict}"),
     }
     if let Some(error) = &result.error {
-        println!("error {}: {}", error.code, error.message);
+        outln!("error {}: {}", error.code, error.message);
     }
     if let Some(skipped) = &result.skipped {
-        println!("skipped: {skipped}");
+        outln!("skipped: {skipped}");
     }
     if let Some(reason) = &result.reason {
-        println!("{reason}");
+        outln!("{reason}");
     }
     for warning in &result.warnings {
-        println!("warning: {warning}");
+        outln!("warning: {warning}");
     }
     for evidence in result.evidence.iter() {
         if let Ok(text) = serde_json::to_string(evidence) {
-            println!("  {text}");
+            outln!("  {text}");
         }
     }
 }

@@ -4,6 +4,7 @@ use lydite::evaluator::{Direction, Entry, Registry};
 
 use super::eval::unknown;
 use crate::CommandResult;
+use crate::terminal::{out, outln};
 
 /// List the evaluators, or show one.
 #[derive(Debug, clap::Args)]
@@ -39,7 +40,7 @@ pub fn run(args: &Args) -> CommandResult {
         }
         Command::Show { id, json } => {
             let entry = registry.get(id).ok_or_else(|| unknown(&registry, id))?;
-            if *json { print_json(&entry.to_json())? } else { print!("{}", entry.page()) }
+            if *json { print_json(&entry.to_json())? } else { out!("{}", entry.page()) }
         }
     }
     Ok(0)
@@ -53,11 +54,11 @@ fn list(registry: &Registry) {
             (false, Direction::Higher) => "score ↑",
             (false, Direction::Lower) => "score ↓",
         };
-        println!("{:widest$}  {gives}  {}", entry.info.id, entry.summary());
+        outln!("{:widest$}  {gives}  {}", entry.info.id, entry.summary());
     }
 }
 
 fn print_json(value: &serde_json::Value) -> Result<(), String> {
-    println!("{}", serde_json::to_string_pretty(value).map_err(|error| error.to_string())?);
+    outln!("{}", serde_json::to_string_pretty(value).map_err(|error| error.to_string())?);
     Ok(())
 }

@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use crate::CommandResult;
+use crate::terminal::outln;
 
 const SUITE: &str = include_str!("init/lydite.yaml");
 const DATA: &str = include_str!("init/answers.jsonl");
@@ -27,8 +28,8 @@ pub fn run(args: &Args) -> CommandResult {
     }
     write_new(&suite, SUITE)?;
     write_new(&data, DATA)?;
-    println!("wrote {} and {}", suite.display(), data.display());
-    println!("next: lydite run {}", suite.display());
+    outln!("wrote {} and {}", suite.display(), data.display());
+    outln!("next: lydite run {}", suite.display());
     Ok(0)
 }
 

@@ -57,6 +57,11 @@ pub fn parse_allowance(text: &str) -> Result<lydite::suite::gate::Allowance, Str
     }
 }
 
+/// A count from 1.
+pub fn parse_count(text: &str) -> Result<u64, String> {
+    text.parse().ok().filter(|count| *count > 0).ok_or_else(|| format!("expected a whole number from 1, found `{text}`"))
+}
+
 /// `k/n`
 pub fn parse_shard(text: &str) -> Result<(u32, u32), String> {
     lydite::stored::parse_shard(text).ok_or_else(|| format!("expected k/n with k from 1 to n, such as 1/4, found `{text}`"))

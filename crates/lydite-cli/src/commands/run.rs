@@ -10,7 +10,7 @@ use lydite::runner::Progress;
 use lydite::stored::SAMPLES;
 use lydite::suite::gate::Allowance;
 
-use super::{DEFAULT_SUITE, parse_allowance, parse_shard, read_suite, runs_root, text_or_file};
+use super::{DEFAULT_SUITE, parse_allowance, parse_count, parse_shard, read_suite, runs_root, text_or_file};
 use crate::CommandResult;
 use crate::outputs::OutputArgs;
 use crate::terminal::{self, Bar};
@@ -34,10 +34,10 @@ pub struct Args {
     #[arg(long = "where", value_name = "EXPR")]
     condition: Option<String>,
     /// At most this many records.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_count, allow_negative_numbers = true)]
     limit: Option<u64>,
     /// A random sample of this many records.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_count, allow_negative_numbers = true)]
     sample: Option<u64>,
     /// The seed of the sample [default: 0].
     #[arg(long, value_name = "S", requires = "sample")]
@@ -50,7 +50,7 @@ pub struct Args {
     resume: Option<String>,
     /// Errors (errored cells and bad records) that still allow a verdict: a number or a per cent [default: 0, or what
     /// a gate on `errors` allows].
-    #[arg(long, value_name = "N|%", value_parser = parse_allowance)]
+    #[arg(long, value_name = "N|%", value_parser = parse_allowance, allow_negative_numbers = true)]
     max_errors: Option<Allowance>,
     /// End at the first record that can't be read.
     #[arg(long)]
@@ -62,8 +62,8 @@ pub struct Args {
     #[arg(long, conflicts_with = "resume")]
     no_store: bool,
     /// Threads that judge [default: all cores].
-    #[arg(long, value_name = "N", env = "LYDITE_THREADS")]
-    threads: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = parse_count, allow_negative_numbers = true, env = "LYDITE_THREADS")]
+    threads: Option<u64>,
     #[command(flatten)]
     outputs: OutputArgs,
 }
@@ -116,12 +116,15 @@ fn request(args: Args) -> Result<Request, String> {
         max_errors: args.max_errors,
         strict: args.strict,
         wide: args.wide,
-        threads: args.threads.unwrap_or_else(all_cores).max(1),
+        threads: args.threads.map_or_else(all_cores, |threads| threads.min(MOST_THREADS) as usize),
         store: (!args.no_store).then(runs_root),
         resume: args.resume,
         samples: SAMPLES,
     })
 }
+
+/// More threads than any machine has cores only cost memory.
+const MOST_THREADS: u64 = 1024;
 
 fn all_cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)

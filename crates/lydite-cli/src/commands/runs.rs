@@ -4,6 +4,7 @@ use lydite::run_folder::RunFolder;
 
 use super::runs_root;
 use crate::CommandResult;
+use crate::terminal::outln;
 
 /// List, show or delete stored runs.
 #[derive(Debug, clap::Args)]
@@ -36,19 +37,19 @@ pub fn run(args: &Args) -> CommandResult {
     match &args.command {
         Command::List => {
             for run in RunFolder::list(&root).map_err(|error| error.to_string())? {
-                println!("{}", line(&run));
+                outln!("{}", line(&run));
             }
         }
         Command::Show { run } => {
             let manifest = find(run)?.manifest().map_err(|error| error.to_string())?;
-            println!("{}", serde_json::to_string_pretty(&manifest).map_err(|error| error.to_string())?);
+            outln!("{}", serde_json::to_string_pretty(&manifest).map_err(|error| error.to_string())?);
         }
         Command::Delete { runs } => {
             // All are found before any is deleted.
             let found = runs.iter().map(|name| find(name)).collect::<Result<Vec<_>, _>>()?;
             for run in found {
                 run.delete().map_err(|error| error.to_string())?;
-                println!("deleted {}", run.id());
+                outln!("deleted {}", run.id());
             }
         }
     }

@@ -4,6 +4,7 @@ use clap::ValueEnum;
 use lydite::schemas;
 
 use crate::CommandResult;
+use crate::terminal::out;
 
 /// Print a JSON Schema, for editors and other programs.
 #[derive(Debug, clap::Args)]
@@ -31,6 +32,6 @@ pub fn run(args: &Args) -> CommandResult {
         Of::Result => schemas::result(),
         Of::Report => schemas::report(),
     };
-    print!("{}", schemas::to_text(&schema));
+    out!("{}", schemas::to_text(&schema));
     Ok(0)
 }

@@ -8,6 +8,7 @@ use lydite::suite::SuiteBuilder;
 use super::{DEFAULT_SUITE, read_suite};
 use crate::CommandResult;
 use crate::terminal;
+use crate::terminal::outln;
 
 /// Check a suite: all errors at once, with their places.
 #[derive(Debug, clap::Args)]
@@ -28,6 +29,6 @@ pub fn run(args: &Args) -> CommandResult {
     for note in &suite.notes {
         terminal::note(note);
     }
-    println!("{}: {} checks, {} gates; no errors", args.suite.display(), suite.checks.len(), suite.gates.len());
+    outln!("{}: {} checks, {} gates; no errors", args.suite.display(), suite.checks.len(), suite.gates.len());
     Ok(0)
 }

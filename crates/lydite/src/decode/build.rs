@@ -8,32 +8,28 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{Found, RecordError};
+use crate::json::{self, Json};
 use crate::record::{Content, ContextChunk, Field, FieldSet, Raw, Role, Slots, Turn};
 
 type Result<T> = std::result::Result<T, RecordError>;
 
 /// Builds the wanted fields; derived ones (output and query from messages) included.
-pub(super) fn slots<'r>(found: &Found<'r>, wanted: FieldSet, arena: &'r Bump) -> Result<Slots<'r>> {
-    let mut slots = Slots::default();
+pub(super) fn slots<'r>(found: &mut Found<'r>, wanted: FieldSet, arena: &'r Bump) -> Result<()> {
+    let Found { slots, keys, output_b, trajectory: steps, .. } = found;
     for field in wanted.iter() {
-        let source = found.fields.get(field as usize).copied().flatten();
-        let value = source.map_or(Ok(None), |source| raw(source, arena)).map_err(|error| at(field, error))?;
-        if let Some(slot) = slots.raw.get_mut(field as usize) {
-            *slot = value;
-        }
-        if let Some(value) = value {
-            set(&mut slots, field, value, arena)?;
+        if let Some(value) = slots.raw.get(field as usize).copied().flatten() {
+            set(slots, field, value, arena)?;
         }
     }
-    if let Some(steps) = found.trajectory.filter(|source| *source != "null") {
-        slots.messages = trajectory(slots.messages, steps, arena)?;
+    if let Some(steps) = steps {
+        slots.messages = trajectory(slots.messages, steps.source(), arena)?;
     }
-    answer_from_messages(&mut slots, wanted, arena);
-    if let Some(second) = found.output_b {
-        second_candidate(&mut slots, second, arena)?;
+    answer_from_messages(slots, wanted, arena);
+    if let Some(second) = *output_b {
+        second_candidate(slots, second, arena)?;
     }
-    slots.keys = keys(found, arena)?;
-    Ok(slots)
+    slots.keys = &*std::mem::take(keys);
+    Ok(())
 }
 
 /// A field's value as it came; the derived output and query included.
@@ -74,7 +70,8 @@ fn clear(slots: &mut Slots<'_>, field: Field) {
 
 fn set<'r>(slots: &mut Slots<'r>, field: Field, value: Raw<'r>, arena: &'r Bump) -> Result<()> {
     match field {
-        Field::Id => slots.id = Some(scalar(field, value)?),
+        // An empty cell of a table is no name: cases without one are not trials of each other.
+        Field::Id => slots.id = Some(scalar(field, value)?).filter(|id| !id.is_empty()),
         Field::Query => slots.query = Some(content_of_raw(value, arena).map_err(|e| at(field, e))?),
         Field::Output => slots.output = Some(output(value, arena)?),
         Field::Reference => {
@@ -108,20 +105,26 @@ fn unescape<'r>(source: &'r str, arena: &'r Bump) -> Result<&'r str> {
     if memchr::memchr(b'\\', inner.as_bytes()).is_none() {
         return Ok(inner);
     }
-    let text: Cow<'_, str> = match serde_json::from_str::<String>(source) {
-        Ok(text) => text.into(),
-        Err(error) => {
-            let surrogate = error.to_string().contains("surrogate") || error.to_string().contains("hex escape");
-            let what = if surrogate { "the text holds a lone surrogate (`\\ud800` to `\\udfff` without its other half)" } else { "the text holds a wrong escape" };
-            return Err(RecordError {
-                offset: 0,
-                field: None,
-                message: what.into(),
-                hint: Some("write the character itself or its whole surrogate pair".into()),
-            });
-        }
-    };
-    Ok(arena.alloc_str(&text))
+    match json::parse(source) {
+        Ok(Json::String(text)) => Ok(arena.alloc_str(&text)),
+        Err(error) if error.is_lone_surrogate() => Err(lone_surrogate(None)),
+        Ok(_) | Err(_) => Err(RecordError {
+            offset: 0,
+            field: None,
+            message: "the text holds a wrong escape".into(),
+            hint: Some("write the character itself".into()),
+        }),
+    }
+}
+
+/// Half of a character: no text can hold it.
+pub(super) fn lone_surrogate(field: Option<Field>) -> RecordError {
+    RecordError {
+        offset: 0,
+        field: field.map(|field| field.as_str().to_owned()),
+        message: "the text holds a lone surrogate (`\\ud800` to `\\udfff` without its other half)".into(),
+        hint: Some("write the character itself or its whole surrogate pair".into()),
+    }
 }
 
 fn at(field: Field, mut error: RecordError) -> RecordError {
@@ -281,6 +284,7 @@ fn alternatives<'r>(content: Content<'r>, arena: &'r Bump) -> Result<&'r [&'r st
 
 fn list<'r>(field: Field, value: Raw<'r>) -> Result<Vec<&'r RawValue>> {
     match value {
+        Raw::Json("[]") => Ok(Vec::new()),
         Raw::Json(source) if source.starts_with('[') => serde_json::from_str(source)
             .map_err(|error| RecordError::field(field.as_str(), format!("can't be read: {error}"))),
         _ => Err(RecordError::field(field.as_str(), format!("expected a list, found {}", kind(value)))),
@@ -308,8 +312,7 @@ fn candidates<'r>(value: Raw<'r>, arena: &'r Bump) -> Result<&'r [Content<'r>]> 
 }
 
 /// `output_b` is the second candidate; the output is the first where none was listed.
-fn second_candidate<'r>(slots: &mut Slots<'r>, source: &'r str, arena: &'r Bump) -> Result<()> {
-    let Some(value) = raw(source, arena)? else { return Ok(()) };
+fn second_candidate<'r>(slots: &mut Slots<'r>, value: Raw<'r>, arena: &'r Bump) -> Result<()> {
     if !slots.candidates.is_empty() {
         return Err(RecordError::field("output_b", "stands beside `candidates`, which already lists the answers")
             .hint("put every answer into `candidates`, or keep `output` and `output_b`"));
@@ -523,15 +526,4 @@ fn tags<'r>(value: Raw<'r>, arena: &'r Bump) -> Result<&'r [&'r str]> {
         }
     }
     Ok(tags.into_bump_slice())
-}
-
-fn keys<'r>(found: &Found<'r>, arena: &'r Bump) -> Result<&'r [Option<Raw<'r>>]> {
-    if found.keys.is_empty() {
-        return Ok(&[]);
-    }
-    let mut keys = BumpVec::with_capacity_in(found.keys.len(), arena);
-    for source in &found.keys {
-        keys.push(source.map_or(Ok(None), |source| raw(source, arena))?);
-    }
-    Ok(keys.into_bump_slice())
 }

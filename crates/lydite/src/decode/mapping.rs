@@ -6,7 +6,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::{Found, Wanted};
+use bumpalo::Bump;
+
+use super::build::raw;
+use super::{Found, RecordError, Wanted};
 use crate::path::FieldPath;
 use crate::record::{Field, FieldSet};
 
@@ -182,12 +185,13 @@ impl Mapping {
     }
 
     /// Follows the mapped paths that lead below a top-level key.
-    pub(super) fn fill_paths<'r>(&self, text: &'r str, found: &mut Found<'r>) {
+    pub(super) fn fill_paths<'r>(&self, text: &'r str, found: &mut Found<'r>, arena: &'r Bump) -> Result<(), RecordError> {
         for (field, path) in &self.paths {
-            if let Some(slot) = found.fields.get_mut(*field as usize) {
-                *slot = path.resolve_in_record(text).ok().flatten();
-            }
+            let source = path.resolve_in_record(text).ok().flatten();
+            let value = source.map_or(Ok(None), |source| raw(source, arena));
+            found.set(*field, value.map_err(|error| RecordError { field: Some(path.to_string()), ..error })?);
         }
+        Ok(())
     }
 
     fn name(&mut self, name: &str, field: Field, needed: FieldSet) {

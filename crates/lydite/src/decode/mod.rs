@@ -10,11 +10,11 @@ mod mapping;
 use std::collections::BTreeSet;
 
 use bumpalo::Bump;
-use serde::de::{DeserializeSeed, Deserializer as _, IgnoredAny, MapAccess, Visitor};
-use serde_json::value::RawValue;
+use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
 
 pub use mapping::{Mapping, MappingError, SURVEY_RECORDS, Survey};
 
+use crate::json::{self, JsonError, MemberValue, ObjectWalk};
 use crate::path::FieldPath;
 use crate::record::{Field, FieldSet, Raw, Slots};
 use mapping::Target;
@@ -68,11 +68,12 @@ pub struct Decoder<'m> {
     fields: FieldSet,
     shape: Vec<(Box<str>, Option<Target>)>,
     unknown: BTreeSet<Box<str>>,
+    buffer: String,
 }
 
 impl<'m> Decoder<'m> {
     pub fn new(mapping: &'m Mapping) -> Self {
-        Self { mapping, fields: mapping.fields(), shape: Vec::new(), unknown: BTreeSet::new() }
+        Self { mapping, fields: mapping.fields(), shape: Vec::new(), unknown: BTreeSet::new(), buffer: String::new() }
     }
 
     /// Keys seen so far that are no field; they are reachable as `extra.<key>`.
@@ -81,40 +82,46 @@ impl<'m> Decoder<'m> {
     }
 
     /// Reads one record. `arena` holds what had to be unescaped or derived.
-    pub fn decode<'r>(&mut self, text: &'r str, arena: &'r Bump) -> Result<Slots<'r>, RecordError> {
-        let mut found = Found::new(self.mapping);
-        let mut reader = serde_json::Deserializer::from_str(text);
-        let seed = RecordSeed { decoder: self, found: &mut found };
-        reader
-            .deserialize_any(seed)
-            .and_then(|()| reader.end())
-            .map_err(|error| self.explain(text, &found, &error))?;
+    pub fn decode<'r>(&mut self, text: &'r str, arena: &'r Bump) -> Result<&'r Slots<'r>, RecordError> {
+        let found = arena.alloc_with(|| Found::new(self.mapping, arena));
+        self.read(text, arena, found)?;
         if let Some(field) = found.twice {
             return Err(self.two_names(text, field));
         }
-        self.mapping.fill_paths(text, &mut found);
-        build::slots(&found, self.fields, arena)
+        self.mapping.fill_paths(text, found, arena)?;
+        build::slots(found, self.fields, arena)?;
+        Ok(&found.slots)
     }
 
-    fn explain(&self, text: &str, found: &Found<'_>, error: &serde_json::Error) -> RecordError {
-        if found.not_object {
-            return RecordError {
-                offset: 0,
-                field: None,
-                message: format!("expected a JSON object, found {}", kind_of_json(text)),
-                hint: Some("each record is one JSON object".into()),
-            };
+    fn read<'r>(&mut self, text: &'r str, arena: &'r Bump, found: &mut Found<'r>) -> Result<(), RecordError> {
+        let not_json = |error: JsonError| not_json(text, &error);
+        let Some(mut walk) = ObjectWalk::new(text).map_err(not_json)? else { return Err(no_object(text)) };
+        let mut position = 0;
+        while let Some(key) = walk.next_key().map_err(not_json)? {
+            let target = self.look_up(&key, position);
+            position += 1;
+            match target {
+                Some(target) if target.wanted => {
+                    let value = match walk.value(&mut self.buffer) {
+                        Ok(MemberValue::Null) => None,
+                        Ok(MemberValue::Text(text)) => Some(Raw::Text(text)),
+                        Ok(MemberValue::Escaped) => Some(Raw::Text(arena.alloc_str(&self.buffer))),
+                        Ok(MemberValue::Json(source)) => Some(Raw::Json(source)),
+                        Err(error) if error.is_lone_surrogate() => {
+                            return Err(RecordError { offset: error.offset, ..build::lone_surrogate(target.field) });
+                        }
+                        Err(error) => return Err(not_json(error)),
+                    };
+                    found.store(target, value);
+                }
+                Some(Target { field: Some(field), .. }) => {
+                    found.note(field);
+                    walk.skip().map_err(not_json)?;
+                }
+                _ => walk.skip().map_err(not_json)?,
+            }
         }
-        let message = error.to_string();
-        let cause = message.rfind(" at line ").and_then(|at| message.get(..at)).unwrap_or(&message);
-        let hint = (cause.starts_with("expected value") && has_non_finite(text))
-            .then(|| "NaN and Infinity are not JSON; write null or leave the field out".to_owned());
-        RecordError {
-            offset: offset_of(text, error.line(), error.column()),
-            field: None,
-            message: format!("not JSON: {cause}"),
-            hint,
-        }
+        Ok(())
     }
 
     /// The slow path of an error: which two keys stand for one field.
@@ -132,142 +139,77 @@ impl<'m> Decoder<'m> {
     }
 }
 
-/// The source texts of a record's wanted values, before they are built.
+/// A record's wanted values as they came, then what is built from them.
 #[derive(Debug)]
 struct Found<'r> {
-    fields: [Option<&'r str>; Field::COUNT],
-    keys: Vec<Option<&'r str>>,
-    output_b: Option<&'r str>,
-    trajectory: Option<&'r str>,
+    slots: Slots<'r>,
+    keys: &'r mut [Option<Raw<'r>>],
+    output_b: Option<Raw<'r>>,
+    trajectory: Option<Raw<'r>>,
     twice: Option<Field>,
     seen: FieldSet,
-    not_object: bool,
 }
 
-impl Found<'_> {
-    fn new(mapping: &Mapping) -> Self {
+impl<'r> Found<'r> {
+    fn new(mapping: &Mapping, arena: &'r Bump) -> Self {
         Self {
-            fields: [None; Field::COUNT],
-            keys: vec![None; mapping.key_count()],
+            slots: Slots::default(),
+            keys: arena.alloc_slice_fill_copy(mapping.key_count(), None),
             output_b: None,
             trajectory: None,
             twice: None,
             seen: FieldSet::EMPTY,
-            not_object: false,
         }
     }
-}
 
-struct RecordSeed<'d, 'm, 'r> {
-    decoder: &'d mut Decoder<'m>,
-    found: &'d mut Found<'r>,
-}
-
-impl<'r> Visitor<'r> for RecordSeed<'_, '_, 'r> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("a JSON object")
+    fn note(&mut self, field: Field) {
+        if self.seen.contains(field) {
+            self.twice.get_or_insert(field);
+        }
+        self.seen.insert(field);
     }
 
-    fn visit_map<A: MapAccess<'r>>(self, mut map: A) -> Result<(), A::Error> {
-        let mut position = 0;
-        while let Some(target) = map.next_key_seed(KeySeed { decoder: &mut *self.decoder, position })? {
-            position += 1;
-            match target {
-                Some(target) if target.wanted => store(self.found, target, map.next_value::<&'r RawValue>()?.get()),
-                Some(Target { field: Some(field), .. }) => {
-                    note(self.found, field);
-                    map.next_value::<IgnoredAny>()?;
-                }
-                _ => {
-                    map.next_value::<IgnoredAny>()?;
-                }
+    fn store(&mut self, target: Target, value: Option<Raw<'r>>) {
+        if let Some(slot) = target.key.and_then(|index| self.keys.get_mut(index)) {
+            *slot = value;
+        }
+        match (target.field, target.special) {
+            (_, mapping::Special::OutputB) => self.output_b = value,
+            (_, mapping::Special::Trajectory) => self.trajectory = value,
+            (Some(field), mapping::Special::None) => {
+                self.note(field);
+                self.set(field, value);
             }
+            (None, mapping::Special::None) => {}
         }
-        Ok(())
     }
 
-    fn visit_bool<E: serde::de::Error>(self, _: bool) -> Result<(), E> {
-        self.no_object()
-    }
-    fn visit_i64<E: serde::de::Error>(self, _: i64) -> Result<(), E> {
-        self.no_object()
-    }
-    fn visit_u64<E: serde::de::Error>(self, _: u64) -> Result<(), E> {
-        self.no_object()
-    }
-    fn visit_f64<E: serde::de::Error>(self, _: f64) -> Result<(), E> {
-        self.no_object()
-    }
-    fn visit_str<E: serde::de::Error>(self, _: &str) -> Result<(), E> {
-        self.no_object()
-    }
-    fn visit_unit<E: serde::de::Error>(self) -> Result<(), E> {
-        self.no_object()
-    }
-    fn visit_seq<A: serde::de::SeqAccess<'r>>(self, _: A) -> Result<(), A::Error> {
-        self.no_object()
-    }
-}
-
-impl RecordSeed<'_, '_, '_> {
-    fn no_object<E: serde::de::Error>(self) -> Result<(), E> {
-        self.found.not_object = true;
-        Err(E::custom("no object"))
-    }
-}
-
-fn note(found: &mut Found<'_>, field: Field) {
-    if found.seen.contains(field) {
-        found.twice.get_or_insert(field);
-    }
-    found.seen.insert(field);
-}
-
-fn store<'r>(found: &mut Found<'r>, target: Target, source: &'r str) {
-    if let Some(index) = target.key
-        && let Some(slot) = found.keys.get_mut(index)
-    {
-        *slot = Some(source);
-    }
-    match (target.field, target.special) {
-        (_, mapping::Special::OutputB) => found.output_b = Some(source),
-        (_, mapping::Special::Trajectory) => found.trajectory = Some(source),
-        (Some(field), mapping::Special::None) => {
-            note(found, field);
-            if let Some(slot) = found.fields.get_mut(field as usize) {
-                *slot = Some(source);
-            }
+    fn set(&mut self, field: Field, value: Option<Raw<'r>>) {
+        if let Some(slot) = self.slots.raw.get_mut(field as usize) {
+            *slot = value;
         }
-        (None, mapping::Special::None) => {}
     }
 }
 
-/// Reads a key and looks it up; records of one file mostly have their keys in one order.
-struct KeySeed<'d, 'm> {
-    decoder: &'d mut Decoder<'m>,
-    position: usize,
-}
-
-impl<'r> DeserializeSeed<'r> for KeySeed<'_, '_> {
-    type Value = Option<Target>;
-
-    fn deserialize<D: serde::Deserializer<'r>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_str(self)
+fn no_object(text: &str) -> RecordError {
+    if let Err(error) = json::is_valid(text) {
+        return not_json(text, &error);
+    }
+    RecordError {
+        offset: 0,
+        field: None,
+        message: format!("expected a JSON object, found {}", kind_of_json(text)),
+        hint: Some("each record is one JSON object".into()),
     }
 }
 
-impl<'r> Visitor<'r> for KeySeed<'_, '_> {
-    type Value = Option<Target>;
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("a key")
-    }
-
-    fn visit_str<E: serde::de::Error>(self, key: &str) -> Result<Self::Value, E> {
-        Ok(self.decoder.look_up(key, self.position))
-    }
+fn not_json(text: &str, error: &JsonError) -> RecordError {
+    let rest = text.get(error.offset..).unwrap_or_default();
+    let hint = ["NaN", "Infinity", "-Infinity"]
+        .iter()
+        .any(|word| rest.starts_with(word))
+        .then(|| "NaN and Infinity are not JSON; write null or leave the field out".to_owned());
+    RecordError { offset: error.offset, field: None, message: format!("not JSON: {}", error.message), hint }
 }
 
 /// Key orders longer than this are not learnt.
@@ -318,25 +260,13 @@ pub(crate) fn top_level_keys(text: &str) -> Vec<String> {
 pub(crate) fn kind_of_json(text: &str) -> &'static str {
     match text.trim_start().bytes().next() {
         Some(b'[') => "an array",
+        Some(b'{') => "an object",
         Some(b'"') => "a text",
         Some(b't' | b'f') => "a boolean",
         Some(b'n') => "null",
         Some(b'-' | b'0'..=b'9') => "a number",
         _ => "something else",
     }
-}
-
-/// The byte at a line and column, both from 1, as serde_json counts them.
-fn offset_of(text: &str, line: usize, column: usize) -> usize {
-    let start = match line {
-        0 | 1 => 0,
-        _ => memchr::memchr_iter(b'\n', text.as_bytes()).nth(line - 2).map_or(0, |end| end + 1),
-    };
-    (start + column.saturating_sub(1)).min(text.len())
-}
-
-fn has_non_finite(text: &str) -> bool {
-    ["NaN", "Infinity"].iter().any(|word| text.contains(word))
 }
 
 /// A path whose root was looked up: from a row to a value.

@@ -271,7 +271,7 @@ mod tests {
         assert!(
             error
                 .to_string()
-                .contains("name it: jsonl, json, csv or tsv"),
+                .contains("end its name in .jsonl, .json, .csv or .tsv"),
             "{error}"
         );
     }

@@ -167,8 +167,8 @@ pub enum InputError {
     },
     /// Neither name nor content tells the format.
     #[error(
-        "{file}: neither the name nor the first bytes tell the format; name it: jsonl, json, csv \
-         or tsv"
+        "{file}: neither the name nor the first bytes tell the format; end its name in .jsonl, \
+         .json, .csv or .tsv, or say `dataset: {{path: …, format: …}}` in the suite"
     )]
     UnknownFormat {
         /// The source's name.
@@ -279,7 +279,7 @@ pub enum JsonProblem {
     /// An object that is itself a record.
     #[error(
         "this object looks like one record (it has the key `{key}`), not like a list of them; \
-         wrap it in [ ], or name the format jsonl for a record a line"
+         wrap it in [ ], or end the file's name in .jsonl for a record a line"
     )]
     OneRecord {
         /// The key that says so.
@@ -298,8 +298,8 @@ pub enum JsonProblem {
     Expected(&'static str),
     /// Text after the end.
     #[error(
-        "text after the end of the JSON value; remove it, or name the format jsonl for a record a \
-         line"
+        "text after the end of the JSON value; remove it, or end the file's name in .jsonl for a \
+         record a line"
     )]
     Trailing,
     /// The file ends inside a value.

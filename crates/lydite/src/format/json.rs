@@ -768,7 +768,7 @@ mod tests {
             (
                 "{\"tests\":[1],\"query\":\"x\"}",
                 1,
-                "wrap it in [ ], or name the format jsonl",
+                "wrap it in [ ], or end the file's name in .jsonl",
             ),
             (
                 "{\"tests\":[1],\"data\":[2]}",

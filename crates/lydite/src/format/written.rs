@@ -81,7 +81,7 @@ fn judged(cell: Cell, threshold: Option<f64>, reason: Option<&'static str>) -> J
         cell,
         verdict,
         natural,
-        explanation,
+        explanation: explanation.map(Box::new),
     }
 }
 

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Seek};
 use std::path::{Path, PathBuf};
 
-use super::{JobError, Request};
+use super::{JobError, Output, Request};
 use crate::decode::{SURVEY_RECORDS, Survey};
 use crate::format::{self, Block, BlockReader, BlockSize, Format, InputError, Source};
 use crate::run_folder::DataFacts;
@@ -52,6 +52,15 @@ impl Inputs {
         Ok(inputs)
     }
 
+    /// Results may not be written over what is judged.
+    pub(super) fn refuse_as_output(&self, outputs: &[Output]) -> Result<(), JobError> {
+        let same = |path: &Path, name: &str| matches!((path.canonicalize(), Path::new(name).canonicalize()), (Ok(a), Ok(b)) if a == b);
+        let clash = outputs.iter().find(|output| self.paths.iter().any(|path| same(path, &output.name)));
+        clash.map_or(Ok(()), |output| {
+            Err(JobError::Usage(format!("--output {} is the data itself; name another file", output.name)))
+        })
+    }
+
     /// Opens the inputs; `copies` is the folder for copies of what is not on disk or small.
     pub(super) fn open(&mut self, copies: Option<&Path>) -> Result<format::Reader, JobError> {
         let mut sources = Vec::with_capacity(self.paths.len());
@@ -71,15 +80,18 @@ impl Inputs {
             sources.push(source);
         }
         if let Some(folder) = copies {
-            std::fs::create_dir_all(folder).map_err(|source| JobError::Output { name: folder.display().to_string(), source })?;
+            std::fs::create_dir_all(folder).map_err(|source| {
+                let folder = folder.parent().unwrap_or(folder).display();
+                JobError::Usage(format!("can't keep the run in {folder}: {source}; run elsewhere, or keep none with --no-store"))
+            })?;
         }
         Ok(format::open(sources, block_size())?)
     }
 
     /// Opens the inputs and looks at their first records; the reader gives them again.
     pub(super) fn open_and_survey(&mut self, copies: Option<&Path>) -> Result<(Surveyed, Survey), JobError> {
-        let mut reader = Surveyed { ahead: VecDeque::new(), reader: self.open(copies)?, failed: None };
-        let survey = reader.look();
+        let mut reader = Surveyed { ahead: VecDeque::new(), reader: self.open(copies)? };
+        let survey = reader.look()?;
         Ok((reader, survey))
     }
 
@@ -116,23 +128,17 @@ fn spool_stdin() -> io::Result<File> {
 pub(super) struct Surveyed {
     ahead: VecDeque<Block>,
     reader: format::Reader,
-    /// An error that the look ahead met; it comes in its turn.
-    failed: Option<InputError>,
 }
 
 impl Surveyed {
-    fn look(&mut self) -> Survey {
+    /// An input that breaks off within the first records is refused before any of them is judged.
+    fn look(&mut self) -> Result<Survey, InputError> {
         let mut survey = Survey::default();
         let mut seen = 0;
         while seen < SURVEY_RECORDS {
             let mut block = Block::new();
-            match self.reader.next_block(&mut block) {
-                Ok(true) => {}
-                Ok(false) => break,
-                Err(error) => {
-                    self.failed = Some(error);
-                    break;
-                }
+            if !self.reader.next_block(&mut block)? {
+                break;
             }
             for text in block.records().filter_map(|record| record.text.ok()).take(SURVEY_RECORDS - seen) {
                 survey.add(text);
@@ -140,7 +146,7 @@ impl Surveyed {
             seen += block.len();
             self.ahead.push_back(block);
         }
-        survey
+        Ok(survey)
     }
 }
 
@@ -150,9 +156,6 @@ impl BlockReader for Surveyed {
             *block = ahead;
             return Ok(true);
         }
-        match self.failed.take() {
-            Some(error) => Err(error),
-            None => self.reader.next_block(block),
-        }
+        self.reader.next_block(block)
     }
 }

@@ -166,12 +166,23 @@ impl Writer {
     fn compare(&self, number: u64, position: Position) -> io::Result<()> {
         match &self.prefix {
             Some(prefix) if number + 1 == prefix.blocks && hex(position.hash) != prefix.input_hash => {
-                let id = self.folder().map(RunFolder::id).unwrap_or_default();
-                let message = format!("the data changed within its first {} bytes; run it anew", prefix.input_bytes);
-                Err(io::Error::other(FolderError::CannotResume { id, message }))
+                Err(io::Error::other(self.data_changed(prefix)))
             }
             _ => Ok(()),
         }
+    }
+
+    /// Data that ends before the checkpoint is not what the interrupted run had read.
+    pub(super) fn reached_prefix(&self) -> Result<(), JobError> {
+        match &self.prefix {
+            Some(prefix) if self.at.bytes < prefix.input_bytes => Err(self.data_changed(prefix).into()),
+            _ => Ok(()),
+        }
+    }
+
+    fn data_changed(&self, prefix: &Checkpoint) -> FolderError {
+        let id = self.folder().map(RunFolder::id).unwrap_or_default();
+        FolderError::CannotResume { id, message: format!("the data changed within its first {} bytes; run it anew", prefix.input_bytes) }
     }
 }
 

@@ -15,6 +15,7 @@ pub mod number;
 mod scan;
 mod schema;
 mod similarity;
+mod walk;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -23,6 +24,7 @@ pub use canonical::{canonical, compact, python_dump};
 pub use extract::find_in_text;
 pub use equal::{Difference, DifferenceKind, diff, equal};
 pub use schema::{Schema, SchemaError, SchemaOptions, Violation};
+pub(crate) use walk::{MemberValue, ObjectWalk};
 pub use similarity::{
     Booleans, Leaf, Lists, Missing, NestedWeights, Scored, SimilarityOptions, WeightError,
     similarity,

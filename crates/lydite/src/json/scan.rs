@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 
+use super::walk::MemberValue;
 use super::{DuplicateKeys, Json, JsonErrorKind as Kind, MAX_DEPTH, Member};
 
 /// Where reading stopped and why; [`super::JsonError`] makes words of it.
@@ -49,18 +50,22 @@ const DIGIT: &str = "a digit";
 const HEX: &str = "four hexadecimal digits";
 const ESCAPE: &str = "one of the escapes \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\u";
 
-struct Scanner<'a> {
+pub(super) struct Scanner<'a> {
     text: &'a str,
     at: usize,
     duplicates: DuplicateKeys,
+    /// There is no control character in the text, line breaks included.
+    clean: bool,
 }
 
 impl<'a> Scanner<'a> {
-    fn new(text: &'a str) -> Self {
+    pub(super) fn new(text: &'a str) -> Self {
         Self {
             text,
             at: 0,
             duplicates: DuplicateKeys::Refuse,
+            // Without an early end this runs over whole vectors.
+            clean: !text.bytes().fold(false, |found, byte| found | (byte < 0x20)),
         }
     }
 
@@ -105,7 +110,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn start(&mut self) -> Result<(), Fault> {
+    pub(super) fn start(&mut self) -> Result<(), Fault> {
         if self.text.starts_with('\u{FEFF}') {
             return Err(self.fault(Kind::ByteOrderMark));
         }
@@ -116,7 +121,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn end(&mut self) -> Result<(), Fault> {
+    pub(super) fn end(&mut self) -> Result<(), Fault> {
         self.space();
         match self.peek() {
             None => Ok(()),
@@ -185,7 +190,7 @@ impl<'a> Scanner<'a> {
 
     /// From the opening quote: borrowed where nothing is escaped.
     #[inline]
-    fn string(&mut self) -> Result<Cow<'a, str>, Fault> {
+    pub(super) fn string(&mut self) -> Result<Cow<'a, str>, Fault> {
         self.at += 1;
         let from = self.at;
         self.plain();
@@ -200,12 +205,18 @@ impl<'a> Scanner<'a> {
     #[cold]
     fn escaped_string(&mut self, from: usize) -> Result<String, Fault> {
         let mut out = String::with_capacity(2 * (self.at - from) + 16);
+        self.unescape(from, &mut out)?;
+        Ok(out)
+    }
+
+    /// From the first escape of the string whose content begins at `from`.
+    fn unescape(&mut self, from: usize, out: &mut String) -> Result<(), Fault> {
         out.push_str(self.since(from));
         loop {
             match self.peek() {
                 Some(b'"') => {
                     self.at += 1;
-                    return Ok(out);
+                    return Ok(());
                 }
                 Some(b'\\') => out.push(self.escape()?),
                 _ => return Err(self.unexpected(QUOTE)),
@@ -216,17 +227,77 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Steps over the characters of a string that stand for themselves, eight bytes at a time.
+    /// Whether the byte stands here; steps over it and the space behind it.
+    pub(super) fn take(&mut self, byte: u8) -> bool {
+        let there = self.peek() == Some(byte);
+        if there {
+            self.at += 1;
+            self.space();
+        }
+        there
+    }
+
+    /// Goes to the next member of the object it is in: true at its key, false behind the end.
+    #[inline]
+    pub(super) fn next_member(&mut self, first: bool) -> Result<bool, Fault> {
+        self.space();
+        match self.peek() {
+            Some(b'}') => {
+                self.at += 1;
+                return Ok(false);
+            }
+            Some(b',') if !first => {
+                self.at += 1;
+                self.space();
+            }
+            _ if first => {}
+            _ => return Err(self.unexpected(COMMA_OR_BRACE)),
+        }
+        if self.peek() == Some(b'"') { Ok(true) } else { Err(self.unexpected(KEY)) }
+    }
+
+    /// A member's value; an escaped string goes to `buffer`.
+    #[inline]
+    pub(super) fn member_value(&mut self, buffer: &mut String) -> Result<MemberValue<'a>, Fault> {
+        let from = self.at;
+        match self.peek() {
+            Some(b'"') => {
+                self.at += 1;
+                self.plain();
+                let text = self.since(from + 1);
+                if self.peek() == Some(b'"') {
+                    self.at += 1;
+                    return Ok(MemberValue::Text(text));
+                }
+                buffer.clear();
+                self.unescape(from + 1, buffer)?;
+                Ok(MemberValue::Escaped)
+            }
+            Some(b'n') => self.literal("null").map(|()| MemberValue::Null),
+            _ => {
+                self.skip_value()?;
+                Ok(MemberValue::Json(self.since(from)))
+            }
+        }
+    }
+
+    /// Steps over the characters of a string that stand for themselves: eight bytes at a time, and
+    /// faster once the string is long, where the text is known to hold no control character.
     #[inline]
     fn plain(&mut self) {
+        const SHORT: usize = 24;
         let bytes = self.text.as_bytes();
+        let from = self.at;
         while let Some(chunk) = bytes.get(self.at..).and_then(<[u8]>::first_chunk::<8>) {
-            match first_special(u64::from_le_bytes(*chunk)) {
-                Some(step) => {
-                    self.at += step;
-                    return;
-                }
-                None => self.at += 8,
+            if let Some(step) = first_special(u64::from_le_bytes(*chunk)) {
+                self.at += step;
+                return;
+            }
+            self.at += 8;
+            if self.clean && self.at - from >= SHORT {
+                let rest = bytes.get(self.at..).unwrap_or_default();
+                self.at += memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
+                return;
             }
         }
         while let Some(byte) = self.peek() {
@@ -358,7 +429,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    fn colon(&mut self) -> Result<(), Fault> {
+    pub(super) fn colon(&mut self) -> Result<(), Fault> {
         self.space();
         if self.peek() != Some(b':') {
             return Err(self.unexpected(COLON));
@@ -369,7 +440,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Steps over one value of any depth, holding one bit for each open array or object.
-    fn skip_value(&mut self) -> Result<(), Fault> {
+    pub(super) fn skip_value(&mut self) -> Result<(), Fault> {
         let mut open = Nesting::default();
         loop {
             match self.peek() {

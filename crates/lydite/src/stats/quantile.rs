@@ -108,7 +108,8 @@ impl Quantiles {
         self.pair_at(rank.saturating_sub(1)).map(|(value, _)| value)
     }
 
-    fn push_many(&mut self, value: f64, count: u64) {
+    /// The same value so many times.
+    pub fn push_many(&mut self, value: f64, count: u64) {
         if !value.is_finite() || count == 0 {
             return;
         }

@@ -135,6 +135,13 @@ impl Moments {
         Self::default()
     }
 
+    /// So many zeros and ones at once, whose sum and sum of squares are the same exact number.
+    pub fn push_zeros_and_ones(&mut self, zeros: u64, ones: u64) {
+        self.n += zeros + ones;
+        self.sum.add(ones as f64);
+        self.squares.add(ones as f64);
+    }
+
     #[inline]
     pub fn push(&mut self, value: f64) {
         self.n += 1;

@@ -48,6 +48,8 @@ pub struct CheckStats {
     moments: Moments,
     quantiles: Quantiles,
     clusters: Clusters,
+    /// Scores of exactly 0 and 1, which most checks give, not yet in moments and quantiles.
+    pending: [u64; 2],
 }
 
 /// How many answers ended which way. Each answer is in exactly one of these.
@@ -73,6 +75,7 @@ impl CheckStats {
             moments: Moments::new(),
             quantiles: Quantiles::new(),
             clusters: Clusters::new(cluster_limit),
+            pending: [0; 2],
         }
     }
 
@@ -83,9 +86,15 @@ impl CheckStats {
         let Answer::Judged { score, verdict } = answer else {
             return;
         };
-        if let Some(score) = score {
-            self.moments.push(score);
-            self.quantiles.push(score);
+        let [zeros, ones] = &mut self.pending;
+        match score {
+            Some(1.0) => *ones += 1,
+            Some(0.0) => *zeros += 1,
+            Some(score) => {
+                self.moments.push(score);
+                self.quantiles.push(score);
+            }
+            None => {}
         }
         self.clusters.push(case, score, verdict.and_then(decided));
     }
@@ -108,14 +117,25 @@ impl CheckStats {
 
     pub fn merge(&mut self, other: &Self) {
         self.counts.merge(&other.counts);
+        for (ours, theirs) in self.pending.iter_mut().zip(other.pending) {
+            *ours += theirs;
+        }
         self.moments.merge(&other.moments);
         self.quantiles.merge(&other.quantiles);
         self.clusters.merge(&other.clusters);
     }
 
+    fn count_pending(&mut self) {
+        let [zeros, ones] = std::mem::take(&mut self.pending);
+        self.moments.push_zeros_and_ones(zeros, ones);
+        self.quantiles.push_many(0.0, zeros);
+        self.quantiles.push_many(1.0, ones);
+    }
+
     /// The report's line. Takes `&mut self` since quantiles may reorder what they keep; more answers may
     /// follow.
     pub fn finish(&mut self, confidence: Confidence) -> CheckSummary {
+        self.count_pending();
         let Counts {
             measured,
             passed,

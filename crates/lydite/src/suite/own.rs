@@ -75,7 +75,7 @@ impl OwnChecks {
         };
         let items: Vec<&RawValue> = serde_json::from_str(source).map_err(|_| NO_LIST.to_owned())?;
         let place =
-            |index: usize, message: &str| format!("entry {} of `evaluators`: {message}", index + 1);
+            |index: usize, message: &str| format!("entry {}: {message}", index + 1);
         let mut names = Names::default();
         let mut added: Vec<(usize, &str, Own)> = Vec::with_capacity(items.len());
         for (index, item) in items.into_iter().enumerate() {
@@ -129,7 +129,7 @@ impl OwnChecks {
     }
 }
 
-const NO_LIST: &str = "`evaluators` must be a list of checks, such as `[\"exact_match\", {\"evaluator\": \"contains\", \"options\": {…}}]`";
+const NO_LIST: &str = "expected a list of checks, such as `[\"exact_match\", {\"evaluator\": \"contains\", \"options\": {…}}]`";
 
 fn compile(json: &str, name: Option<&str>, registry: &Registry) -> Result<Own, String> {
     let (mut desk, draft) = draft(json, registry)?;

@@ -250,6 +250,9 @@ pub fn delete_ascii_digits(s: &str, out: &mut String) {
 /// sign, decimal point or comma, exponent and per cent sign. The same numbers written otherwise
 /// (`1,000` and `1000`, `+5` and `5`, `10 000` and `10000`) don't count as changed.
 pub fn deleted_number_mark(a: &str, b: &str) -> bool {
+    if a.is_ascii() && b.is_ascii() && same_digit_surroundings(a.as_bytes(), b.as_bytes()) {
+        return false;
+    }
     if !a.chars().chain(b.chars()).any(char::is_numeric) {
         return false;
     }
@@ -368,6 +371,45 @@ fn is_punctuation(c: char, low: &LowTable) -> bool {
 
 fn is_punctuation_category(c: char) -> bool {
     c.general_category_group() == GeneralCategoryGroup::Punctuation
+}
+
+/// Whether two ASCII texts have the same digits, each with the same bytes around it that could tell
+/// how its number is read; then no number differs, and none need be read.
+fn same_digit_surroundings(a: &[u8], b: &[u8]) -> bool {
+    // Before a digit: a minus sign with a currency sign after it and what it follows, as in `x-$5`.
+    // After it: a decimal mark and a digit, or a space and a per cent sign.
+    const BEFORE: usize = 3;
+    const AFTER: usize = 2;
+    let around = |text: &[u8], digit: usize| {
+        let byte = |at: Option<usize>| at.and_then(|at| text.get(at).copied()).unwrap_or(b'\n');
+        let before: [u8; BEFORE] = std::array::from_fn(|i| byte(digit.checked_sub(i + 1)));
+        let after: [u8; AFTER + 1] = std::array::from_fn(|i| byte(Some(digit + i)));
+        (before, after)
+    };
+    let (mut i, mut j) = (0, 0);
+    loop {
+        match (next_digit(a, i), next_digit(b, j)) {
+            (None, None) => return true,
+            (Some(x), Some(y)) if around(a, x) == around(b, y) => (i, j) = (x + 1, y + 1),
+            _ => return false,
+        }
+    }
+}
+
+/// The first ASCII digit from `from` on, eight bytes at a time.
+fn next_digit(text: &[u8], from: usize) -> Option<usize> {
+    let mut at = from;
+    while let Some(chunk) = text.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+        // In ASCII, adding 0x80 − x sets a byte's top bit where it is x or more, and carries nowhere.
+        let bytes = u64::from_le_bytes(*chunk);
+        let reach = |least: u64| bytes.wrapping_add(u64::MAX / 255 * (0x80 - least));
+        let digits = reach(0x30) & !reach(0x3A) & (u64::MAX / 255 * 0x80);
+        if digits != 0 {
+            return Some(at + (digits.trailing_zeros() / 8) as usize);
+        }
+        at += 8;
+    }
+    text.get(at..)?.iter().position(u8::is_ascii_digit).map(|found| at + found)
 }
 
 /// The numbers in `text`, each in one canonical spelling. `join_spaced` reads digits with a single
@@ -678,6 +720,21 @@ mod tests {
             })
             .filter(|c| !(options.drop_whitespace && c.is_whitespace()))
             .collect()
+    }
+
+    #[test]
+    fn the_quick_look_at_digits_never_hides_a_changed_number() {
+        let texts = ["-5", "5", "3.5", "35", "x-$5", "x$5", "1e-5", "1e5", "5 %", "5", "[1,2]", "12", "a1b2", "1, 2", "x -5", "7.", ".7"];
+        for a in texts {
+            for b in texts {
+                let slow = numbers(a, false) != numbers(b, false) && numbers(a, true) != numbers(b, true);
+                assert!(!same_digit_surroundings(a.as_bytes(), b.as_bytes()) || !slow, "{a} {b}");
+            }
+        }
+        for text in ["", "abc", "abcdefgh9", "0abcdefgh", "/:/:/:/:/:5", "abcdefghijklm"] {
+            let expected = text.bytes().position(|b| b.is_ascii_digit());
+            assert_eq!(next_digit(text.as_bytes(), 0), expected, "{text}");
+        }
     }
 
     fn any_options() -> impl Strategy<Value = Normalization> {

@@ -1,0 +1,20 @@
+//! The command line as its users meet it: exit code, stdout, stderr and files.
+//!
+//! One binary, so that it is linked once; a file for each part of the contract.
+
+mod support;
+
+mod cases;
+mod exit_codes;
+mod formats;
+mod help;
+mod ids;
+mod inputs;
+mod interrupted;
+mod regrade;
+mod runs;
+mod schemas;
+mod selection;
+mod wrong_flags;
+mod wrong_records;
+mod wrong_suites;

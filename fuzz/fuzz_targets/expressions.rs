@@ -14,14 +14,18 @@ fuzz_target!(|text: &str| {
         Ok(expression) => expression,
         Err(error) => return check(source, &error),
     };
-    let lookup = |root: &str| -> Option<Value> { value_from_json(&record.get(root)?.to_string()).ok() };
+    let lookup =
+        |root: &str| -> Option<Value> { value_from_json(&record.get(root)?.to_string()).ok() };
     let (first, second) = (expression.eval(&lookup), expression.eval(&lookup));
     assert_eq!(first, second);
     if let Err(error) = first {
         check(source, &error);
     }
     let nothing = expression.eval(&|_| None);
-    assert!(!expression.roots().is_empty() || nothing.is_ok(), "{nothing:?} without data, found too late");
+    assert!(
+        !expression.roots().is_empty() || nothing.is_ok(),
+        "{nothing:?} without data, found too late"
+    );
     for root in expression.roots() {
         let _ = expression.members(root);
     }
@@ -30,6 +34,9 @@ fuzz_target!(|text: &str| {
 fn check(source: &str, error: &ExprError) {
     assert!(!error.message.is_empty());
     if let Some(offset) = error.offset {
-        assert!(source.is_char_boundary(offset), "{error:?} is outside of {source:?}");
+        assert!(
+            source.is_char_boundary(offset),
+            "{error:?} is outside of {source:?}"
+        );
     }
 }

@@ -16,7 +16,10 @@ fuzz_target!(|data: &[u8]| {
         }
         assert!(lines.number() > last, "a line was read twice");
         last = lines.number();
-        assert!(!torn || lines.next_line().is_none(), "something follows a torn line");
+        assert!(
+            !torn || lines.next_line().is_none(),
+            "something follows a torn line"
+        );
     }
 });
 
@@ -26,7 +29,10 @@ fn write_again(line: &CheckResult<'_>) {
     let mut again = Lines::new(&*out);
     match again.next_line() {
         Some(Ok(StoredLine::Narrow(read))) => assert_eq!(&read, line),
-        other => panic!("we wrote {:?}, which reads as {other:?}", String::from_utf8_lossy(&out)),
+        other => panic!(
+            "we wrote {:?}, which reads as {other:?}",
+            String::from_utf8_lossy(&out)
+        ),
     }
     assert!(again.next_line().is_none());
 }

@@ -12,7 +12,11 @@ fuzz_target!(|text: &str| {
         Ok(node) => {
             node.walk(&mut |_, node| assert_within(text, node.span));
             let value = node.to_json();
-            assert_eq!(Node::from_json(&value).to_json(), value, "a tree does not survive JSON");
+            assert_eq!(
+                Node::from_json(&value).to_json(),
+                value,
+                "a tree does not survive JSON"
+            );
         }
         Err(error) => assert_within(text, error.span),
     }

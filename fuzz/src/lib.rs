@@ -16,7 +16,13 @@ pub fn two_texts(data: &[u8]) -> Option<(&str, &str)> {
 /// Stops where a place does not lie in its text, on whole characters.
 pub fn assert_within(text: &str, span: Span) {
     if span.is_known() {
-        assert!(span.start_byte <= span.end_byte, "{span:?} ends before it begins");
-        assert!(text.get(span.start_byte..span.end_byte).is_some(), "{span:?} is no part of {text:?}");
+        assert!(
+            span.start_byte <= span.end_byte,
+            "{span:?} ends before it begins"
+        );
+        assert!(
+            text.get(span.start_byte..span.end_byte).is_some(),
+            "{span:?} is no part of {text:?}"
+        );
     }
 }

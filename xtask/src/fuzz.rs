@@ -3,9 +3,10 @@
 //! cargo-fuzz wants the nightly compiler for its sanitizers. With `RUSTC_BOOTSTRAP=1` the stable one
 //! takes the same flags, so that nothing but this tool needs to be installed.
 
-use crate::workspace::{cargo, must_succeed, output_of, succeeds};
+use crate::workspace::{cargo, must_succeed, output_of, root, succeeds};
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use std::fs;
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -15,6 +16,12 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 120)]
     seconds: u32,
 }
+
+/// Longest input, in bytes. What readers and parsers can get wrong shows in little text.
+const LONGEST: u32 = 4096;
+
+/// Seconds after which an input counts as a hang.
+const HANG: u32 = 20;
 
 pub(crate) fn run(options: &Options) -> Result<()> {
     if !succeeds(&mut cargo(["fuzz", "--version"])) {
@@ -26,14 +33,32 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let known: Vec<&str> = listed.lines().collect();
     for target in chosen(&options.targets, &known)? {
         println!("── {target}, {} s", options.seconds);
-        let mut command = cargo(["fuzz", "run"]);
-        command.env("RUSTC_BOOTSTRAP", "1").arg(target).arg("--");
-        command.arg(format!("-max_total_time={}", options.seconds));
-        must_succeed(&mut command).with_context(|| {
-            format!("{target} found something: its input is in fuzz/artifacts/{target}/")
-        })?;
+        fuzz(target, options.seconds)?;
     }
     Ok(())
+}
+
+/// Fuzzes one target. What it finds of interest goes to its corpus; our own seeds are only read.
+fn fuzz(target: &str, seconds: u32) -> Result<()> {
+    let corpus = format!("fuzz/corpus/{target}");
+    let seeds = format!("fuzz/seeds/{target}");
+    for folder in [&corpus, &seeds] {
+        let folder = root().join(folder);
+        fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    }
+    // No sanitizer: our code has no `unsafe` that one could find fault with, and without it twice as
+    // many inputs are tried.
+    let mut command = cargo(["fuzz", "run", "--sanitizer=none", "--codegen-units=16"]);
+    command
+        .env("RUSTC_BOOTSTRAP", "1")
+        .args([target, &corpus, &seeds, "--"])
+        .arg(format!("-max_total_time={seconds}"))
+        .arg(format!("-max_len={LONGEST}"))
+        .arg(format!("-timeout={HANG}"))
+        .arg("-print_final_stats=1");
+    must_succeed(&mut command).with_context(|| {
+        format!("{target} found something: its input is in fuzz/artifacts/{target}/")
+    })
 }
 
 /// The targets that were asked for, all where none was.

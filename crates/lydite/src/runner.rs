@@ -361,9 +361,9 @@ fn read<'r, 'm>(
     identity: &mut Option<Decoder<'m>>,
     arena: &'r Bump,
 ) -> Result<Row<'r>, BadRecord> {
-    let bad = |error: RecordError| {
+    let bad = |error: Box<RecordError>| {
         let (line, column) = record.locate(error.offset);
-        bad_record(file, line, column, error)
+        bad_record(file, line, column, *error)
     };
     let slots = decoder.decode(text, arena).map_err(bad)?;
     let (id, computed) = match slots.id {
@@ -378,7 +378,7 @@ fn read<'r, 'm>(
         None => true,
         Some(condition) if computed && condition.reads_id() => true,
         Some(condition) => condition.holds(slots, arena).map_err(|message| {
-            bad(RecordError { offset: 0, field: None, message: format!("`where`: {message}"), hint: None })
+            bad(RecordError { offset: 0, field: None, message: format!("`where`: {message}"), hint: None }.into())
         })?,
     };
     let head = RecordHead {

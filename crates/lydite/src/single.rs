@@ -20,7 +20,7 @@ pub enum SingleError {
     #[error("{0}; {help}", help = .0.help)]
     Mapping(#[from] MappingError),
     #[error("{0}")]
-    Record(#[from] RecordError),
+    Record(#[from] Box<RecordError>),
 }
 
 /// Judges the JSON text of one record. `params` may hold `threshold`, `not` and `on_missing` beside

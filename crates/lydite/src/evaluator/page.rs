@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::parameters::{Parameter, parameters};
 use super::{Direction, Entry, Example, Info, Origin, Registry};
+use crate::node::Node;
 use crate::record::FieldSet;
 
 impl Entry {
@@ -77,7 +78,9 @@ impl Entry {
         if let Some(principal) = self.info.principal {
             let _ = writeln!(page, "\nA plain value stands for `{principal}`.");
         }
-        page.push_str("\nLike every check it also takes `threshold`, `not` and `on_missing`.\n");
+        page.push_str(
+            "\n`threshold`, `not`, `when` and `on_missing` are no parameters: they stand beside `evaluator` and `params` in the check.\n",
+        );
     }
 }
 
@@ -247,15 +250,39 @@ fn push_section(page: &mut String, text: &str) {
     let _ = write!(page, "\n{}\n", text.trim());
 }
 
-/// Parameters in block or flow style as an entry of a suite's `checks`.
+/// An example's parameters as an entry of a suite's `checks`: in the long form where it says more
+/// than parameters.
 fn as_check(id: &str, params: &str) -> String {
-    match params.trim() {
-        "" | "{}" => format!("- {id}"),
-        flow if flow.starts_with('{') => format!("- {id}: {flow}"),
-        block => {
-            let lines: Vec<String> = block.lines().map(|line| format!("    {line}")).collect();
-            format!("- {id}:\n{}", lines.join("\n"))
-        }
+    const BESIDE: [&str; 3] = ["threshold", "not", "on_missing"];
+    let Ok(node) = Node::parse(params) else {
+        return format!("- {id}");
+    };
+    let is_beside = |key: &Node| key.as_str().is_some_and(|key| BESIDE.contains(&key));
+    let line = |(key, value): &(Node, Node), indent: &str| {
+        let written = |node: &Node| {
+            params
+                .get(node.span.start_byte..node.span.end_byte)
+                .unwrap_or_default()
+        };
+        format!("\n{indent}{}: {}", written(key), written(value))
+    };
+    let (beside, own): (Vec<_>, Vec<_>) =
+        node.entries().iter().partition(|(key, _)| is_beside(key));
+    let lines = |entries: &[&(Node, Node)], indent: &str| {
+        entries
+            .iter()
+            .map(|entry| line(entry, indent))
+            .collect::<String>()
+    };
+    match (beside.as_slice(), own.as_slice()) {
+        ([], []) => format!("- {id}"),
+        ([], own) => format!("- {id}:{}", lines(own, "    ")),
+        (beside, []) => format!("- evaluator: {id}{}", lines(beside, "  ")),
+        (beside, own) => format!(
+            "- evaluator: {id}\n  params:{}{}",
+            lines(own, "    "),
+            lines(beside, "  ")
+        ),
     }
 }
 
@@ -362,11 +389,16 @@ mod tests {
     }
 
     #[test]
-    fn checks_in_block_and_flow_style() {
+    fn checks_in_short_and_long_form() {
         for (params, check) in [
             ("{}", "- a"),
-            ("{x: 1}", "- a: {x: 1}"),
-            ("x: 1, 2\ny: 3", "- a:\n    x: 1, 2\n    y: 3"),
+            ("{x: 1, y: {z: [2]}}", "- a:\n    x: 1\n    y: {z: [2]}"),
+            ("x: 1, 2\ny: '3'", "- a:\n    x: 1, 2\n    y: '3'"),
+            ("threshold: 0.5", "- evaluator: a\n  threshold: 0.5"),
+            (
+                "{not: true, x: 1}",
+                "- evaluator: a\n  params:\n    x: 1\n  not: true",
+            ),
         ] {
             assert_eq!(as_check("a", params), check);
         }

@@ -466,16 +466,19 @@ mod tests {
                 Err(io::Error::other("the cable"))
             }
         }
-        let reader = Cursor::new("{}\n{}\n{").chain(Failing);
-        let mut reader = open(
-            vec![Source::reader("a.jsonl", reader)],
-            BlockSize::default(),
-        )
-        .unwrap();
-        let (records, error) = testing::texts(&mut reader);
-        assert_eq!(records, ["{}", "{}"]);
-        let error = error.unwrap().to_string();
-        assert_eq!(error, "a.jsonl: cannot be read beyond byte 7 (the cable)");
+        // Also where the error is met long before a block has room for the records.
+        for bytes in [BlockSize::default().bytes, 1] {
+            let reader = Cursor::new("{}\n{}\n{").chain(Failing);
+            let size = BlockSize {
+                bytes,
+                ..BlockSize::default()
+            };
+            let mut reader = open(vec![Source::reader("a.jsonl", reader)], size).unwrap();
+            let (records, error) = testing::texts(&mut reader);
+            assert_eq!(records, ["{}", "{}"], "blocks of {bytes} bytes");
+            let error = error.unwrap().to_string();
+            assert_eq!(error, "a.jsonl: cannot be read beyond byte 7 (the cable)");
+        }
         let error = open(
             vec![Source::reader("a.jsonl", Failing)],
             BlockSize::default(),

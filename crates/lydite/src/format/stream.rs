@@ -94,7 +94,14 @@ impl FileReader {
                 last,
             };
             self.format.split(&window, cut, found)?;
-            filled?;
+            if let Err(error) = filled {
+                if !found.is_full(*cut) {
+                    return Err(error);
+                }
+                // Records that the block has no room for are handed out before it.
+                self.bytes.failed = Some(error);
+                return Ok(());
+            }
             // Blank input alone makes a block only once there is much of it.
             let enough = found.len() > 0 || *cut >= target.div_ceil(2);
             if last || found.is_full(*cut) || (want >= target && enough) {

@@ -122,7 +122,7 @@ fn write_decimal(digits: &str, exponent: i128, after: i128, before: i128, out: &
         out.push_str(digits);
     } else {
         write_mantissa(digits, out);
-        let _ = write!(out, "e{:+}", point.saturating_sub(1));
+        let _ = write!(out, "e{:+}", point - 1);
     }
 }
 
@@ -142,9 +142,14 @@ struct Decimal<'a> {
     negative: bool,
     head: &'a [u8],
     tail: &'a [u8],
-    /// Exponents beyond `i128` are held at its ends: such numbers of equal digits are taken as equal.
+    /// The point of a number farther away than [`FARTHEST`] is held there: such numbers of equal
+    /// digits are taken as equal.
     exponent: i128,
 }
+
+/// How many places the point may lie from the first digit. A text that names more is none that
+/// anybody could write out, and sums of places stay far from the ends of `i128`.
+const FARTHEST: i128 = 1 << 100;
 
 impl<'a> Decimal<'a> {
     fn new(text: &'a str) -> Self {
@@ -171,12 +176,13 @@ impl<'a> Decimal<'a> {
         } else if head.is_empty() {
             tail = tail.trim_start_matches('0');
         }
-        let zero = head.is_empty() && tail.is_empty();
+        let len = (head.len() + tail.len()) as i128;
+        let point = exponent.saturating_add(len).clamp(-FARTHEST, FARTHEST);
         Self {
-            negative: negative && !zero,
+            negative: negative && len > 0,
             head: head.as_bytes(),
             tail: tail.as_bytes(),
-            exponent: if zero { 0 } else { exponent },
+            exponent: if len > 0 { point - len } else { 0 },
         }
     }
 
@@ -201,7 +207,7 @@ impl<'a> Decimal<'a> {
         if by_sign != Ordering::Equal || self.sign() == 0 {
             return by_sign;
         }
-        let point = |number: &Self| number.exponent.saturating_add(number.len() as i128);
+        let point = |number: &Self| number.exponent + number.len() as i128;
         let magnitude = point(self)
             .cmp(&point(other))
             .then_with(|| self.digits().cmp(other.digits()));
@@ -360,6 +366,25 @@ mod tests {
             let mut out = String::new();
             write_canonical(text, &mut out);
             assert_eq!(out, expected, "{text}");
+        }
+    }
+
+    /// Found by fuzzing.
+    #[test]
+    fn exponents_that_no_integer_holds() {
+        let nines = "9".repeat(60);
+        for text in [
+            format!("1.5e{nines}"),
+            format!("15e-{nines}"),
+            format!("{nines}e170141183460469231731687303715884105727"),
+            format!("0.{nines}e-170141183460469231731687303715884105728"),
+        ] {
+            let (mut once, mut twice) = (String::new(), String::new());
+            write_canonical(&text, &mut once);
+            write_canonical(&once, &mut twice);
+            assert_eq!(once, twice, "{text}");
+            assert!(equal(&text, &once), "{text} = {once}");
+            assert_eq!(compare(&text, &once), Ordering::Equal, "{text} = {once}");
         }
     }
 

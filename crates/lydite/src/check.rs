@@ -177,6 +177,11 @@ impl Condition {
         Ok(condition)
     }
 
+    /// Whether it looks at the record's id.
+    pub fn reads_id(&self) -> bool {
+        self.fields.iter().any(|(root, _)| root == Field::Id.as_str())
+    }
+
     fn bind_extra(&mut self, wanted: &mut Wanted) -> Result<(), String> {
         let keys = self.expr.members("extra").ok_or("name a key below `extra`, such as `extra.city`")?;
         for key in keys {

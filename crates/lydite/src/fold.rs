@@ -887,7 +887,7 @@ mod tests {
                     cell,
                     verdict,
                     natural: None,
-                    explanation: reason.map(Explanation::reason),
+                    explanation: reason.map(Explanation::reason).map(Box::new),
                 }
             },
         );

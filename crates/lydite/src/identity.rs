@@ -94,3 +94,59 @@ pub fn numbered<'r>(id: &str, n: u32, arena: &'r Bump) -> &'r str {
     let _ = write!(text, "{id}~{n}");
     text.into_bump_str()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::decode::{Decoder, Mapping, Survey, Wanted};
+
+    fn id(record: &str) -> Option<String> {
+        let mut survey = Survey::default();
+        survey.add(record);
+        let wanted = Wanted { fields: IDENTITY, keys: Vec::new() };
+        let mapping = Mapping::new(&survey, &BTreeMap::new(), &wanted, false).unwrap();
+        let arena = Bump::new();
+        computed_id(Decoder::new(&mapping).decode(record, &arena).unwrap())
+    }
+
+    /// The first 16 digits of XXH3-128 over the text in the second column, as any implementation gives them.
+    #[test]
+    fn test_vectors() {
+        for (record, canonical, expected) in [
+            (r#"{"query": "What is 2 + 2?", "output": "4"}"#, r#"{"query":"What is 2 + 2?"}"#, "3d79812a22bafd07"),
+            (
+                r#"{"output": "Nairobi", "variables": {"country": "Kenya", "n": 1.0}, "contexts": [{"document": "Kenya's capital is Nairobi.", "id": "1"}], "query": "Capital of {country}?", "model": "m"}"#,
+                r#"{"contexts":["Kenya's capital is Nairobi."],"query":"Capital of {country}?","variables":{"country":"Kenya","n":1}}"#,
+                "c616b6a11a3c1987",
+            ),
+            (
+                r#"{"messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Grüße 🙂"}, {"role": "assistant", "content": "Hallo."}]}"#,
+                r#"{"messages":[["system","Be brief."],["user","Grüße 🙂"]],"query":"Grüße 🙂"}"#,
+                "d457be8cbddfaeeb",
+            ),
+        ] {
+            let hash = format!("{:032x}", XxHash3_128::oneshot(canonical.as_bytes()));
+            assert_eq!(hash.get(..16), Some(expected), "{canonical}");
+            assert_eq!(id(record).as_deref(), Some(expected), "{record}");
+        }
+    }
+
+    #[test]
+    fn a_record_that_asks_nothing_has_no_computed_id() {
+        for record in [r#"{"output": "a"}"#, r#"{"output": "a", "query": null, "contexts": []}"#, "{}"] {
+            assert_eq!(id(record), None, "{record}");
+        }
+    }
+
+    #[test]
+    fn an_equal_case_is_numbered_and_models_are_counted_apart() {
+        let arena = Bump::new();
+        assert_eq!(numbered("ab", 2, &arena), "ab~2");
+        assert_ne!(answer_key("a", None), answer_key("a", Some("m")));
+        assert_ne!(answer_key("a", Some("n")), answer_key("a", Some("m")));
+        assert_ne!(sample_rank(1, "a", 1), sample_rank(2, "a", 1));
+        assert_ne!(sample_rank(1, "a", 1), sample_rank(1, "a", 2));
+    }
+}

@@ -89,7 +89,10 @@ impl From<RunError> for JobError {
     fn from(error: RunError) -> Self {
         match error {
             RunError::Input(error) => Self::Input(error),
-            RunError::Output(source) => Self::Output { name: "the results".into(), source },
+            RunError::Output(source) => match source.downcast::<FolderError>() {
+                Ok(error) => Self::Folder(error),
+                Err(source) => Self::Output { name: "the results".into(), source },
+            },
         }
     }
 }

@@ -278,6 +278,18 @@ pub struct Slots<'r> {
     pub keys: &'r [Option<Raw<'r>>],
 }
 
+impl<'r> Slots<'r> {
+    /// The same record with an id.
+    pub fn named(&self, id: &'r str) -> Self {
+        let mut named = *self;
+        named.id = Some(id);
+        if let Some(raw) = named.raw.get_mut(Field::Id as usize) {
+            *raw = Some(Raw::Text(id));
+        }
+        named
+    }
+}
+
 /// What an evaluator sees of a record.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'r>(&'r Slots<'r>);

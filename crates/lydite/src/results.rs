@@ -1,7 +1,8 @@
 //! Results as lines: one a record × check × repeat, or (`--wide`) one a record.
 //!
-//! Fields at their default are left out. `tags` and `cluster` stand where a record has them, so
-//! that a report can be made again from the lines alone (`regrade`, merging shards, `--resume`).
+//! Fields at their default are left out. `tags` and `cluster` stand where a record has them, and
+//! `file` and `line` say where it was read, so that a report can be made again from the lines alone
+//! (`regrade`, merging shards, `--resume`).
 
 mod read;
 mod regrade;
@@ -9,6 +10,7 @@ mod write;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -68,6 +70,12 @@ pub struct CheckResult<'a> {
     pub tags: Vec<Cow<'a, str>>,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<Cow<'a, str>>,
+    /// Index into the run's data files; the first where left out.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub file: u32,
+    /// The record's line there, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<NonZeroU64>,
 }
 
 /// Why a cell is errored.
@@ -97,6 +105,12 @@ pub struct WideResult<'a> {
     pub tags: Vec<Cow<'a, str>>,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub cluster: Option<Cow<'a, str>>,
+    /// Index into the run's data files; the first where left out.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub file: u32,
+    /// The record's line there, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<NonZeroU64>,
     /// By the check's name.
     #[serde(borrow)]
     pub checks: BTreeMap<Cow<'a, str>, WideCell<'a>>,
@@ -143,6 +157,8 @@ impl<'a> WideResult<'a> {
             trial: first.trial,
             tags: first.tags.clone(),
             cluster: first.cluster.clone(),
+            file: first.file,
+            line: first.line,
             checks: cells.collect(),
         })
     }
@@ -165,6 +181,8 @@ impl<'a> WideResult<'a> {
             skipped: cell.skipped.as_deref().map(Cow::Borrowed),
             tags: self.tags.iter().map(|tag| Cow::Borrowed(&**tag)).collect(),
             cluster: self.cluster.as_deref().map(Cow::Borrowed),
+            file: self.file,
+            line: self.line,
             ..CheckResult::default()
         })
     }
@@ -180,6 +198,11 @@ const fn one() -> u32 {
 )]
 const fn is_one(n: &u32) -> bool {
     *n == 1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(n: &u32) -> bool {
+    *n == 0
 }
 
 /// A record's place in the run: what all of its result lines share.
@@ -220,6 +243,8 @@ impl<'a> CheckResult<'a> {
             natural: judged.natural,
             tags: head.tags.iter().map(|tag| Cow::Borrowed(*tag)).collect(),
             cluster: head.cluster.map(Cow::Borrowed),
+            file: head.file,
+            line: NonZeroU64::new(head.line),
             ..Self::default()
         };
         match judged.cell {
@@ -275,6 +300,8 @@ impl CheckResult<'_> {
             skipped: self.skipped.map(own),
             tags: self.tags.into_iter().map(own).collect(),
             cluster: self.cluster.map(own),
+            file: self.file,
+            line: self.line,
         }
     }
 }

@@ -160,7 +160,7 @@ pub fn sample_limit(plan: &Plan<'_>, reader: Box<dyn BlockReader>, n: u64, seed:
         for row in rows(plan, &block, &mut decoder, &arena) {
             position += 1;
             let Row::Read(mut row) = row else { continue };
-            if settle_id(&mut row, position, &mut ids, &arena).is_err() || !row.selected {
+            if settle(plan, &mut row, position, &mut ids, &arena).is_err() || !row.selected {
                 continue;
             }
             ranks.push(identity::sample_rank(seed, row.head.id, row.head.trial));
@@ -285,7 +285,13 @@ fn take(plan: &Plan<'_>, shared: &Shared<'_>, block: &mut Block) -> Option<u64> 
             return None;
         }
     }
-    match intake.reader.next_block(block) {
+    let read = intake.reader.next_block(block);
+    if read.is_ok() && plan.stop.load(Ordering::Relaxed) {
+        // Ctrl-C ends the writer of a pipe too: what came last may be cut off, and its end is not the data's.
+        intake.done = true;
+        return None;
+    }
+    match read {
         Ok(true) => {
             let number = intake.taken;
             intake.taken += 1;
@@ -355,9 +361,9 @@ fn read<'r, 'm>(
     identity: &mut Option<Decoder<'m>>,
     arena: &'r Bump,
 ) -> Result<Row<'r>, BadRecord> {
-    let bad = |error: RecordError| {
+    let bad = |error: Box<RecordError>| {
         let (line, column) = record.locate(error.offset);
-        bad_record(file, line, column, error)
+        bad_record(file, line, column, *error)
     };
     let slots = decoder.decode(text, arena).map_err(bad)?;
     let (id, computed) = match slots.id {
@@ -370,8 +376,9 @@ fn read<'r, 'm>(
     };
     let selected = match plan.condition {
         None => true,
+        Some(condition) if computed && condition.reads_id() => true,
         Some(condition) => condition.holds(slots, arena).map_err(|message| {
-            bad(RecordError { offset: 0, field: None, message: format!("`where`: {message}"), hint: None })
+            bad(RecordError { offset: 0, field: None, message: format!("`where`: {message}"), hint: None }.into())
         })?,
     };
     let head = RecordHead {
@@ -403,7 +410,7 @@ fn admit<'r>(plan: &Plan<'_>, shared: &Shared<'_>, number: u64, rows: &mut [Row<
     for row in rows.iter_mut() {
         *position += 1;
         let Row::Read(read) = row else { continue };
-        match settle_id(read, *position, ids, arena) {
+        match settle(plan, read, *position, ids, arena) {
             Ok(()) => read.selected = read.selected && select(plan, counted, other_shards, &read.head),
             Err(error) => *row = Row::Bad(error),
         }
@@ -419,6 +426,19 @@ fn admit<'r>(plan: &Plan<'_>, shared: &Shared<'_>, number: u64, rows: &mut [Row<
     state.admitted += 1;
     shared.turn.notify_all();
     !state.ended
+}
+
+/// Gives a record its final id and trial, and sees whether `where` asks for an id that was computed.
+fn settle<'r>(plan: &Plan<'_>, row: &mut ReadRow<'r>, position: u64, ids: &mut IdTable, arena: &'r Bump) -> Result<(), BadRecord> {
+    settle_id(row, position, ids, arena)?;
+    if let Some(condition) = plan.condition.filter(|condition| row.computed && condition.reads_id()) {
+        let named = row.slots.named(row.head.id);
+        row.selected = condition.holds(&named, arena).map_err(|message| {
+            let error = RecordError { offset: 0, field: None, message: format!("`where`: {message}"), hint: None };
+            bad_record(row.head.file, row.head.line, 1, error)
+        })?;
+    }
+    Ok(())
 }
 
 /// Gives a record its number among those of its id.

@@ -20,7 +20,7 @@ pub enum SingleError {
     #[error("{0}; {help}", help = .0.help)]
     Mapping(#[from] MappingError),
     #[error("{0}")]
-    Record(#[from] RecordError),
+    Record(#[from] Box<RecordError>),
 }
 
 /// Judges the JSON text of one record. `params` may hold `threshold`, `not` and `on_missing` beside
@@ -48,7 +48,7 @@ pub fn judge_with(check: &Check, wanted: &Wanted, record: &str) -> Result<CheckR
         tags: slots.tags,
         cluster: slots.cluster,
         file: 0,
-        line: 1,
+        line: 0,
     };
     let view = CellView { check: &check.name, info: check.info, judged: &judged };
     Ok(CheckResult::of(&head, &view).into_owned())

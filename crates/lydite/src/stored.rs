@@ -49,8 +49,9 @@ pub fn report(runs: &[RunFolder], suite: &Suite, max_errors: Option<Allowance>, 
     let files: Vec<String> = first.data.iter().map(|data| data.path.clone()).collect();
     let cx = OutputContext { files: &files, checks: &names, wide: first.options.wide };
     let mut outputs = OutputSet::new(outputs, &cx);
-    let mut stored = StoredFold::new(Fold::new(suite.checks.iter().map(CheckMeta::from), SAMPLES));
+    let mut fold = Fold::new(suite.checks.iter().map(CheckMeta::from), SAMPLES);
     for run in runs {
+        let mut stored = StoredFold::new(fold.fresh());
         let checkpoint = run.checkpoint()?;
         for_each_record(run.results_until(checkpoint.results_bytes)?, |record| {
             for line in record.iter_mut() {
@@ -61,8 +62,8 @@ pub fn report(runs: &[RunFolder], suite: &Suite, max_errors: Option<Allowance>, 
             }
             outputs.stored(record)
         })?;
+        fold.merge(stored.finish());
     }
-    let mut fold = stored.finish();
     let mut seen = BTreeSet::new();
     let mut read = 0;
     let mut stopped: Option<Stop> = None;

@@ -118,6 +118,10 @@ fn read_stdin() -> Result<String, String> {
 }
 
 fn print_result(result: &CheckResult<'_>) {
+    if let Some(skipped) = &result.skipped {
+        outln!("skipped: {skipped}");
+        return;
+    }
     let verdict = result.verdict.map_or("measured", Verdict::as_str);
     match result.score {
         Some(score) => outln!("{verdict}  score {score}"),
@@ -125,9 +129,6 @@ fn print_result(result: &CheckResult<'_>) {
     }
     if let Some(error) = &result.error {
         outln!("error {}: {}", error.code, error.message);
-    }
-    if let Some(skipped) = &result.skipped {
-        outln!("skipped: {skipped}");
     }
     if let Some(reason) = &result.reason {
         outln!("{reason}");

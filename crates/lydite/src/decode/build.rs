@@ -11,7 +11,8 @@ use super::{Found, RecordError};
 use crate::json::{self, Json};
 use crate::record::{Content, ContextChunk, Field, FieldSet, Raw, Role, Slots, Turn};
 
-type Result<T> = std::result::Result<T, RecordError>;
+/// Boxed, since errors are rare and results are passed on for every value.
+type Result<T> = std::result::Result<T, Box<RecordError>>;
 
 /// Builds the wanted fields; derived ones (output and query from messages) included.
 pub(super) fn slots<'r>(found: &mut Found<'r>, wanted: FieldSet, arena: &'r Bump) -> Result<()> {
@@ -107,13 +108,14 @@ fn unescape<'r>(source: &'r str, arena: &'r Bump) -> Result<&'r str> {
     }
     match json::parse(source) {
         Ok(Json::String(text)) => Ok(arena.alloc_str(&text)),
-        Err(error) if error.is_lone_surrogate() => Err(lone_surrogate(None)),
+        Err(error) if error.is_lone_surrogate() => Err(lone_surrogate(None).into()),
         Ok(_) | Err(_) => Err(RecordError {
             offset: 0,
             field: None,
             message: "the text holds a wrong escape".into(),
             hint: Some("write the character itself".into()),
-        }),
+        }
+        .into()),
     }
 }
 
@@ -127,7 +129,7 @@ pub(super) fn lone_surrogate(field: Option<Field>) -> RecordError {
     }
 }
 
-fn at(field: Field, mut error: RecordError) -> RecordError {
+fn at(field: Field, mut error: Box<RecordError>) -> Box<RecordError> {
     error.field.get_or_insert_with(|| field.as_str().to_owned());
     error
 }
@@ -304,7 +306,7 @@ fn candidates<'r>(value: Raw<'r>, arena: &'r Bump) -> Result<&'r [Content<'r>]> 
     for (index, item) in items.iter().enumerate() {
         let place = || format!("candidates[{index}]");
         let value = raw(item.get(), arena)
-            .map_err(|error| RecordError { field: Some(place()), ..error })?
+            .map_err(|error| RecordError { field: Some(place()), ..*error })?
             .ok_or_else(|| RecordError::field(place(), "expected an answer, found null"))?;
         candidates.push(content_of_raw(value, arena)?);
     }

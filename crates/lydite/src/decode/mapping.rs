@@ -185,11 +185,11 @@ impl Mapping {
     }
 
     /// Follows the mapped paths that lead below a top-level key.
-    pub(super) fn fill_paths<'r>(&self, text: &'r str, found: &mut Found<'r>, arena: &'r Bump) -> Result<(), RecordError> {
+    pub(super) fn fill_paths<'r>(&self, text: &'r str, found: &mut Found<'r>, arena: &'r Bump) -> Result<(), Box<RecordError>> {
         for (field, path) in &self.paths {
             let source = path.resolve_in_record(text).ok().flatten();
             let value = source.map_or(Ok(None), |source| raw(source, arena));
-            found.set(*field, value.map_err(|error| RecordError { field: Some(path.to_string()), ..error })?);
+            found.set(*field, value.map_err(|error| RecordError { field: Some(path.to_string()), ..*error })?);
         }
         Ok(())
     }

@@ -50,11 +50,11 @@ pub struct RecordError {
 }
 
 impl RecordError {
-    fn field(field: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { offset: 0, field: Some(field.into()), message: message.into(), hint: None }
+    fn field(field: impl Into<String>, message: impl Into<String>) -> Box<Self> {
+        Box::new(Self { offset: 0, field: Some(field.into()), message: message.into(), hint: None })
     }
 
-    fn hint(mut self, hint: impl Into<String>) -> Self {
+    fn hint(mut self: Box<Self>, hint: impl Into<String>) -> Box<Self> {
         self.hint = Some(hint.into());
         self
     }
@@ -82,7 +82,7 @@ impl<'m> Decoder<'m> {
     }
 
     /// Reads one record. `arena` holds what had to be unescaped or derived.
-    pub fn decode<'r>(&mut self, text: &'r str, arena: &'r Bump) -> Result<&'r Slots<'r>, RecordError> {
+    pub fn decode<'r>(&mut self, text: &'r str, arena: &'r Bump) -> Result<&'r Slots<'r>, Box<RecordError>> {
         let found = arena.alloc_with(|| Found::new(self.mapping, arena));
         self.read(text, arena, found)?;
         if let Some(field) = found.twice {
@@ -93,9 +93,9 @@ impl<'m> Decoder<'m> {
         Ok(&found.slots)
     }
 
-    fn read<'r>(&mut self, text: &'r str, arena: &'r Bump, found: &mut Found<'r>) -> Result<(), RecordError> {
+    fn read<'r>(&mut self, text: &'r str, arena: &'r Bump, found: &mut Found<'r>) -> Result<(), Box<RecordError>> {
         let not_json = |error: JsonError| not_json(text, &error);
-        let Some(mut walk) = ObjectWalk::new(text).map_err(not_json)? else { return Err(no_object(text)) };
+        let Some(mut walk) = ObjectWalk::new(text).map_err(not_json)? else { return Err(no_object(text).into()) };
         let mut position = 0;
         while let Some(key) = walk.next_key().map_err(not_json)? {
             let target = self.look_up(&key, position);
@@ -108,9 +108,9 @@ impl<'m> Decoder<'m> {
                         Ok(MemberValue::Escaped) => Some(Raw::Text(arena.alloc_str(&self.buffer))),
                         Ok(MemberValue::Json(source)) => Some(Raw::Json(source)),
                         Err(error) if error.is_lone_surrogate() => {
-                            return Err(RecordError { offset: error.offset, ..build::lone_surrogate(target.field) });
+                            return Err(RecordError { offset: error.offset, ..build::lone_surrogate(target.field) }.into());
                         }
-                        Err(error) => return Err(not_json(error)),
+                        Err(error) => return Err(not_json(error).into()),
                     };
                     found.store(target, value);
                 }
@@ -125,7 +125,7 @@ impl<'m> Decoder<'m> {
     }
 
     /// The slow path of an error: which two keys stand for one field.
-    fn two_names(&self, text: &str, field: Field) -> RecordError {
+    fn two_names(&self, text: &str, field: Field) -> Box<RecordError> {
         let keys: Vec<String> = top_level_keys(text)
             .into_iter()
             .filter(|key| self.mapping.target(key).is_some_and(|target| target.field == Some(field)))

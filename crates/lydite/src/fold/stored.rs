@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::num::NonZeroU64;
 
 use super::{CheckMeta, Fold, Told};
 use crate::outcome::Verdict;
@@ -98,8 +99,8 @@ impl StoredFold {
             trial: line.trial,
             tags: &tags,
             cluster: line.cluster.as_deref(),
-            file: 0,
-            line: 0,
+            file: line.file,
+            line: line.line.map_or(0, NonZeroU64::get),
         };
         let told = StoredCell(line);
         match self.indices.get(&*line.check) {
@@ -189,6 +190,8 @@ fn owned(line: &CheckResult<'_>) -> CheckResult<'static> {
         skipped: line.skipped.as_deref().map(text),
         tags: texts(&line.tags),
         cluster: line.cluster.as_deref().map(text),
+        file: line.file,
+        line: line.line,
         ..CheckResult::default()
     }
 }

@@ -43,18 +43,14 @@ impl Renderer for Junit {
     }
 
     fn record(&self, head: &RecordHead<'_>, cells: &[CellView<'_>], out: &mut Vec<u8>) {
-        let place = self
-            .files
-            .get(head.file as usize)
-            .map(|file| (file.as_str(), head.line));
         for view in cells {
-            result(out, &CheckResult::of(head, view), place);
+            self.result(out, &CheckResult::of(head, view));
         }
     }
 
     fn lines(&self, lines: &[CheckResult<'_>], out: &mut Vec<u8>) {
         for line in lines {
-            result(out, line, None);
+            self.result(out, line);
         }
     }
 
@@ -177,17 +173,21 @@ fn suite(out: &mut Vec<u8>, name: &str, counts: Counts, cases: impl FnOnce(&mut 
 /// What a test case holds: the element, its `type` and its text.
 type Outcome<'a> = Option<(&'static str, &'a str, &'a str)>;
 
-fn result(out: &mut Vec<u8>, line: &CheckResult<'_>, place: Option<(&str, u64)>) {
-    let mut name = line.record.clone().into_owned();
-    if let Some(model) = &line.model {
-        let _ = write!(name, " [{model}]");
-    }
-    for (what, n) in [("trial", line.trial), ("repeat", line.repeat)] {
-        if n > 1 {
-            let _ = write!(name, " {what} {n}");
+impl Junit {
+    fn result(&self, out: &mut Vec<u8>, line: &CheckResult<'_>) {
+        let file = self.files.get(line.file as usize);
+        let place = file.zip(line.line).map(|(file, line)| (file.as_str(), line.get()));
+        let mut name = line.record.clone().into_owned();
+        if let Some(model) = &line.model {
+            let _ = write!(name, " [{model}]");
         }
+        for (what, n) in [("trial", line.trial), ("repeat", line.repeat)] {
+            if n > 1 {
+                let _ = write!(name, " {what} {n}");
+            }
+        }
+        test_case(out, &name, &line.check, place, outcome(line));
     }
-    test_case(out, &name, &line.check, place, outcome(line));
 }
 
 fn outcome<'a>(line: &'a CheckResult<'_>) -> Outcome<'a> {

@@ -1,5 +1,7 @@
 //! Writes result lines. Both writers give exactly what serde would, at a fraction of its time.
 
+use std::num::NonZeroU64;
+
 use crate::check::Judged;
 use crate::outcome::{Cell, Score, Verdict};
 
@@ -45,6 +47,7 @@ pub fn write_result(out: &mut Vec<u8>, line: &CheckResult<'_>) {
     push_optional(out, b",\"skipped\":", line.skipped.as_deref());
     push_list(out, b",\"tags\":", line.tags.iter().map(|tag| &**tag));
     push_optional(out, b",\"cluster\":", line.cluster.as_deref());
+    push_place(out, line.file, line.line.map_or(0, NonZeroU64::get));
     out.extend_from_slice(b"}\n");
 }
 
@@ -81,6 +84,7 @@ impl WideWriter {
         push_answer(out, head.model, head.trial);
         push_list(out, b",\"tags\":", head.tags.iter().copied());
         push_optional(out, b",\"cluster\":", head.cluster);
+        push_place(out, head.file, head.line);
         out.extend_from_slice(b",\"checks\":{");
         for (index, (name, judged)) in cells.into_iter().enumerate() {
             if index > 0 {
@@ -131,6 +135,18 @@ fn push_answer(out: &mut Vec<u8>, model: Option<&str>, trial: u32) {
     if trial != 1 {
         out.extend_from_slice(b",\"trial\":");
         push_integer(out, trial);
+    }
+}
+
+/// `,"file":…` and `,"line":…` where they are not at their default.
+fn push_place(out: &mut Vec<u8>, file: u32, line: u64) {
+    if file != 0 {
+        out.extend_from_slice(b",\"file\":");
+        push_integer(out, file);
+    }
+    if line != 0 {
+        out.extend_from_slice(b",\"line\":");
+        push_integer(out, line);
     }
 }
 
@@ -191,7 +207,7 @@ fn push_number(out: &mut Vec<u8>, number: f64) {
     }
 }
 
-fn push_integer(out: &mut Vec<u8>, integer: u32) {
+fn push_integer(out: &mut Vec<u8>, integer: impl std::fmt::Display) {
     out.extend_from_slice(integer.to_string().as_bytes());
 }
 
@@ -264,6 +280,7 @@ mod tests {
             (warnings, tags) in (prop::collection::vec(texts(), 0..3), prop::collection::vec(texts(), 0..3)),
             error in prop::option::of((texts(), texts(), any::<bool>())),
             (skipped, cluster) in (prop::option::of(texts()), prop::option::of(texts())),
+            (file, line) in (0_u32..3, 0_u64..3),
         ) -> CheckResult<'static> {
             CheckResult {
                 record, model, trial, check, repeat, verdict, natural, score, label, reason,
@@ -271,7 +288,7 @@ mod tests {
                 warnings,
                 raw: score.map(|score| serde_json::json!({"was": [score]})),
                 error: error.map(|(code, message, retryable)| ResultError { code, message, retryable }),
-                skipped, tags, cluster,
+                skipped, tags, cluster, file, line: NonZeroU64::new(line),
             }
         }
     }

@@ -329,8 +329,6 @@ fn every_format() {
 
 #[test]
 fn stored_lines_are_written_as_those_of_a_run() {
-    // Lines do not say where their record stood.
-    let places = regex::Regex::new(" file=\"data/support.jsonl\" line=\"[1-5]\"").unwrap();
     let report = report();
     for (name, renderer) in renderers() {
         if name == "wide_jsonl" {
@@ -346,9 +344,7 @@ fn stored_lines_are_written_as_those_of_a_run() {
             );
             continue;
         }
-        let placed = write(&*renderer, &report);
-        let text = places.replace_all(&placed, "");
-        assert_eq!(write_stored(&*renderer, &report), text, "{name}");
+        assert_eq!(write_stored(&*renderer, &report), write(&*renderer, &report), "{name}");
     }
 }
 

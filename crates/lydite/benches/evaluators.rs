@@ -109,6 +109,6 @@ fn bench(bencher: Bencher<'_, '_>, entry: &Entry, record: &str, explain: bool) {
     let mut derived = Bump::new();
     bencher.bench_local(|| {
         derived.reset();
-        black_box(check.judge(black_box(&slots), &derived, &mut desk, explain)).verdict
+        black_box(check.judge(black_box(slots), &derived, &mut desk, explain)).verdict
     });
 }

@@ -64,7 +64,7 @@ fn five_checks(bencher: Bencher<'_, '_>, explain: bool) {
         .bench_local(|| {
             arena.reset();
             for check in &suite.checks {
-                black_box(check.judge(black_box(&slots), &arena, &mut bench, explain));
+                black_box(check.judge(black_box(slots), &arena, &mut bench, explain));
             }
         });
 }
@@ -82,7 +82,7 @@ fn wide_line(bencher: Bencher<'_, '_>) {
     let cells: Vec<Judged> = suite
         .checks
         .iter()
-        .map(|check| check.judge(&slots, &arena, &mut bench, false))
+        .map(|check| check.judge(slots, &arena, &mut bench, false))
         .collect();
     let writer = WideWriter::new(names(&suite));
     let mut out = Vec::new();
@@ -114,7 +114,7 @@ fn line_to_line(bencher: Bencher<'_, '_>) {
             suite
                 .checks
                 .iter()
-                .map(|check| check.judge(&slots, &arena, &mut bench, false)),
+                .map(|check| check.judge(slots, &arena, &mut bench, false)),
         );
         writer.write(&mut out, &HEAD, names(&suite).zip(&cells));
         black_box(out.len())

@@ -312,7 +312,7 @@ impl Check {
             match when.holds(slots, arena) {
                 Ok(true) => {}
                 Ok(false) => return self.settle(Cell::Skipped(Code::WhenFalse), None),
-                Err(message) => return self.settle(Cell::Errored(Code::InvalidExpression), because(message)),
+                Err(message) => return self.settle(Cell::Errored(Code::InvalidExpression), Some(because(message))),
             }
         }
         if self.inputs.is_empty() && self.reference.is_none() {
@@ -320,7 +320,7 @@ impl Check {
         }
         match self.own_view(slots, arena) {
             Ok(view) => self.run(&Row::new(arena.alloc(view)), slots, arena, bench, explain),
-            Err((field, message)) => self.settle(Cell::Errored(Code::InvalidField(field)), because(message)),
+            Err((field, message)) => self.settle(Cell::Errored(Code::InvalidField(field)), Some(because(message))),
         }
     }
 
@@ -347,7 +347,7 @@ impl Check {
                 let Bench { scratch, filled, key } = bench;
                 match template.fill(slots, arena, filled, key) {
                     Ok(prepared) => self.score(prepared, row, scratch, explain),
-                    Err((code, message)) => self.settle(Cell::Errored(code), because(message)),
+                    Err((code, message)) => self.settle(Cell::Errored(code), Some(because(message))),
                 }
             }
         }
@@ -379,8 +379,8 @@ impl Check {
     }
 }
 
-fn because(message: String) -> Option<Box<Explanation>> {
-    Some(Box::new(Explanation::reason(message)))
+fn because(message: String) -> Box<Explanation> {
+    Box::new(Explanation::reason(message))
 }
 
 /// One answer judged by one check.
@@ -522,14 +522,12 @@ fn take_reference(entry: &Entry, params: &mut Node) -> Result<Option<Node>, Para
 impl OwnReference {
     /// Scalars keep their source text: a plain `1.10` is that text, and the number for JSON evaluators.
     fn new(node: &Node) -> Self {
-        match node.as_str() {
-            Some(text) => Self { source: text.to_owned(), is_text: !is_json_scalar(node) },
-            None => {
-                let mut source = String::new();
-                write_json(node, &mut source);
-                Self { source, is_text: false }
-            }
+        if let Some(text) = node.as_str() {
+            return Self { source: text.to_owned(), is_text: !is_json_scalar(node) };
         }
+        let mut source = String::new();
+        write_json(node, &mut source);
+        Self { source, is_text: false }
     }
 }
 

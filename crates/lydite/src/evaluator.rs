@@ -409,13 +409,11 @@ pub fn best_reference<'r>(
     mut score: impl FnMut(&'r str) -> Cell,
 ) -> (Cell, usize) {
     let references = row.references();
-    let mut best = match references.first() {
-        Some(first) => (score(first), 0),
-        None => {
-            let code = if row.reference().is_some() { Code::NotText } else { Code::MissingField };
-            return (Cell::Errored(code(Field::Reference)), 0);
-        }
+    let Some(first) = references.first() else {
+        let code = if row.reference().is_some() { Code::NotText } else { Code::MissingField };
+        return (Cell::Errored(code(Field::Reference)), 0);
     };
+    let mut best = (score(first), 0);
     for (index, reference) in references.iter().enumerate().skip(1) {
         let cell = score(reference);
         let better = match (cell.score(), best.0.score()) {

@@ -322,6 +322,7 @@ enum Row<'r> {
     Bad(BadRecord),
 }
 
+#[expect(clippy::struct_excessive_bools, reason = "four independent facts of a record")]
 struct ReadRow<'r> {
     slots: &'r Slots<'r>,
     head: RecordHead<'r>,
@@ -366,13 +367,12 @@ fn read<'r, 'm>(
         bad_record(file, line, column, *error)
     };
     let slots = decoder.decode(text, arena).map_err(bad)?;
-    let (id, computed) = match slots.id {
-        Some(id) => (id, false),
-        None => {
-            let decoder = identity.get_or_insert_with(|| Decoder::new(plan.identity));
-            let asked = decoder.decode(text, arena).map_err(bad)?;
-            (identity::computed_id(asked).map_or("", |id| arena.alloc_str(&id)), true)
-        }
+    let (id, computed) = if let Some(id) = slots.id {
+        (id, false)
+    } else {
+        let decoder = identity.get_or_insert_with(|| Decoder::new(plan.identity));
+        let asked = decoder.decode(text, arena).map_err(bad)?;
+        (identity::computed_id(asked).map_or("", |id| arena.alloc_str(&id)), true)
     };
     let selected = match plan.condition {
         None => true,

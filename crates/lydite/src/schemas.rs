@@ -1,5 +1,7 @@
 //! The JSON Schemas of the formats, generated from the types; committed under `schemas/`.
 
+#![expect(dead_code, clippy::large_enum_variant, reason = "of the shapes below only the schema is used")]
+
 use std::collections::BTreeMap;
 
 use schemars::{JsonSchema, SchemaGenerator};

@@ -40,7 +40,7 @@ pub fn judge_with(check: &Check, wanted: &Wanted, record: &str) -> Result<CheckR
     let mapping = Mapping::new(&survey, &BTreeMap::new(), wanted, needs_reference)?;
     let arena = Bump::new();
     let slots = Decoder::new(&mapping).decode(record, &arena)?;
-    let judged = check.judge(&slots, &arena, &mut Bench::default(), true);
+    let judged = check.judge(slots, &arena, &mut Bench::default(), true);
     let head = RecordHead {
         id: slots.id.unwrap_or("#1"),
         model: slots.model,

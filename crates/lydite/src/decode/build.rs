@@ -284,7 +284,7 @@ fn alternatives<'r>(content: Content<'r>, arena: &'r Bump) -> Result<&'r [&'r st
     Ok(content.text().map_or(&[], |text| arena.alloc([text]) as &[_]))
 }
 
-fn list<'r>(field: Field, value: Raw<'r>) -> Result<Vec<&'r RawValue>> {
+fn list(field: Field, value: Raw<'_>) -> Result<Vec<&RawValue>> {
     match value {
         Raw::Json("[]") => Ok(Vec::new()),
         Raw::Json(source) if source.starts_with('[') => serde_json::from_str(source)
@@ -432,7 +432,7 @@ fn turn<'r>(source: &'r str, index: usize, arena: &'r Bump) -> Result<Turn<'r>> 
     Ok(Turn { role, content, tool_calls: entries.get("tool_calls"), tool_call_id: text("tool_call_id")?, name: text("name")? })
 }
 
-impl<'r> Content<'r> {
+impl Content<'_> {
     /// Parts that are all text are a text.
     const fn or_text(self) -> Self {
         match self {

@@ -4,6 +4,8 @@
 //! Values are borrowed from the text where they hold no escape, else unescaped into an arena that
 //! is reused from block to block. What nobody asked for is skipped, but its grammar is checked.
 
+#![expect(clippy::unnecessary_box_returns, reason = "errors are passed on in their box")]
+
 mod build;
 mod mapping;
 

@@ -75,7 +75,7 @@ impl Evaluator for Equals {
 }
 
 /// What is expected, and the output.
-fn sides<'r>(row: Row<'r>) -> Result<(Content<'r>, Content<'r>), Cell> {
+fn sides(row: Row<'_>) -> Result<(Content<'_>, Content<'_>), Cell> {
     let output = row.output().ok_or(Cell::Errored(Code::MissingField(Field::Output)))?;
     let expected = row.reference().ok_or(Cell::Errored(Code::MissingField(Field::Reference)))?;
     Ok((expected, output))

@@ -99,15 +99,15 @@ impl ExactMatch {
     fn reduce(&self, text: &str, out: &mut String, spare: &mut String) {
         out.clear();
         out.push_str(text);
-        let steps: [(bool, fn(&str, &mut String)); 3] = [
-            (self.ignore_case, lowercase_into),
-            (self.ignore_punctuation, delete_ascii_punctuation),
-            (self.ignore_numbers, delete_ascii_digits),
-        ];
-        for (_, step) in steps.into_iter().filter(|(on, _)| *on) {
-            step(out, spare);
-            std::mem::swap(out, spare);
-        }
+        let mut step = |asked: bool, reduce: fn(&str, &mut String)| {
+            if asked {
+                reduce(out, spare);
+                std::mem::swap(out, spare);
+            }
+        };
+        step(self.ignore_case, lowercase_into);
+        step(self.ignore_punctuation, delete_ascii_punctuation);
+        step(self.ignore_numbers, delete_ascii_digits);
     }
 }
 

@@ -117,7 +117,9 @@ impl Writer {
     pub(super) fn take_up(&mut self, folder: &RunFolder, checkpoint: &Checkpoint) -> Result<(), JobError> {
         let mut stored = StoredFold::new(self.fold.fresh());
         for_each_record(folder.results_until(checkpoint.results_bytes)?, |record| {
-            record.iter().for_each(|line| stored.push_narrow(line));
+            for line in record.iter() {
+                stored.push_narrow(line);
+            }
             self.outputs.stored(record)
         })?;
         self.fold = stored.finish();

@@ -65,7 +65,7 @@ impl<'a> Scanner<'a> {
             at: 0,
             duplicates: DuplicateKeys::Refuse,
             // Without an early end this runs over whole vectors.
-            clean: !text.bytes().fold(false, |found, byte| found | (byte < 0x20)),
+            clean: text.bytes().fold(0xFF, u8::min) >= 0x20,
         }
     }
 

@@ -42,9 +42,9 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         Command::Show { id, json } => {
             let entry = registry.get(id).ok_or_else(|| unknown(&registry, id))?;
             if *json {
-                print_json(&entry.to_json())?
+                print_json(&entry.to_json())?;
             } else {
-                out!("{}", entry.page())
+                out!("{}", entry.page());
             }
         }
     }

@@ -5,6 +5,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
+    clippy::format_push_string,
     reason = "a test fails by panicking; its helpers are no test functions"
 )]
 

@@ -578,13 +578,25 @@ fn placeholder(text: &str) -> Option<&str> {
     (!inner.is_empty() && !inner.contains(['{', '}'])).then_some(inner)
 }
 
-/// A warning for braces that look like a place, but name no field of a record.
+/// A warning for braces that look like a place and are none.
 fn literal_place(node: &Node) -> Option<String> {
-    let inner = node.as_str().and_then(placeholder)?;
-    let looks_like_path = inner.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'/'));
-    (looks_like_path && FieldPath::parse(inner).is_ok()).then(|| {
-        format!("`{{{{ {inner} }}}}` names no record field and is taken as it is; did you mean `{{{{ extra.{inner} }}}}` or `{{{{ variables.{inner} }}}}`?")
+    let text = node.as_str()?;
+    if let Some(inner) = placeholder(text) {
+        return is_path(inner).then(|| {
+            format!("`{{{{ {inner} }}}}` names no record field and is taken as it is; did you mean `{{{{ extra.{inner} }}}}` or `{{{{ variables.{inner} }}}}`?")
+        });
+    }
+    let (_, rest) = text.split_once("{{")?;
+    let (inner, _) = rest.split_once("}}")?;
+    let inner = inner.trim();
+    is_path(inner).then(|| {
+        format!("`{{{{ {inner} }}}}` within a text is taken as it is; a parameter is read from the record where the whole of it is such a place")
     })
+}
+
+fn is_path(inner: &str) -> bool {
+    let is_part = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'/');
+    !inner.starts_with(|c: char| c.is_ascii_digit()) && inner.bytes().all(is_part) && FieldPath::parse(inner).is_ok()
 }
 
 fn find_references(params: &Node, wanted: &mut Wanted, notes: &mut Vec<String>) -> Vec<(String, RowPath)> {

@@ -264,6 +264,7 @@ fn manifest(request: &Request, suite: &Suite, inputs: &Inputs, place: &Place) ->
             wide: request.wide,
             block_bytes: block_size().bytes as u64,
         },
+        max_errors: request.max_errors.map(|allowed| allowed.to_string()),
         started_at: now(),
         finished_at: None,
         input_hash: None,

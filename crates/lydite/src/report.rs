@@ -309,7 +309,7 @@ impl ErrorCounts {
         Self {
             count,
             of,
-            allowed: allowed(allowance),
+            allowed: allowance.to_string(),
             within,
             help,
         }
@@ -318,15 +318,6 @@ impl ErrorCounts {
     /// Errors as a share of what was planned, in [0, 1].
     pub fn share(&self) -> f64 {
         self.count as f64 / self.of.max(1) as f64
-    }
-}
-
-/// An allowance as it would be written.
-fn allowed(allowance: Allowance) -> String {
-    match allowance {
-        Allowance::Count(count) => count.to_string(),
-        // Rounded, since 0.07 × 100 is 7.000000000000001.
-        Allowance::Share(share) => format!("{}%", (share * 1e8).round() / 1e6),
     }
 }
 

@@ -9,9 +9,9 @@ mod regrade;
 mod write;
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::num::NonZeroU64;
 
+use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -111,9 +111,9 @@ pub struct WideResult<'a> {
     /// The record's line there, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<NonZeroU64>,
-    /// By the check's name.
+    /// By the check's name, in the checks' order.
     #[serde(borrow)]
-    pub checks: BTreeMap<Cow<'a, str>, WideCell<'a>>,
+    pub checks: IndexMap<Cow<'a, str>, WideCell<'a>>,
 }
 
 /// One check of a [`WideResult`].
@@ -163,7 +163,7 @@ impl<'a> WideResult<'a> {
         })
     }
 
-    /// The cells as narrow lines, in the order of the checks' names.
+    /// The cells as narrow lines, in the order of the checks.
     pub fn narrow(&self) -> impl Iterator<Item = CheckResult<'_>> {
         self.checks.iter().map(|(check, cell)| CheckResult {
             record: Cow::Borrowed(&self.record),

@@ -41,6 +41,9 @@ pub struct Manifest {
     pub checks: Vec<CheckFacts>,
     pub data: Vec<DataFacts>,
     pub options: RunOptions,
+    /// `--max-errors`, as it was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_errors: Option<String>,
     /// RFC 3339, UTC.
     pub started_at: String,
     pub finished_at: Option<String>,
@@ -221,12 +224,13 @@ impl RunFolder {
         fs::remove_dir_all(&self.path).map_err(io_error("delete", &self.path))
     }
 
-    /// The records that could not be read.
+    /// The records that could not be read, up to the last checkpoint.
     pub fn bad_records(&self) -> Result<Vec<BadRecord>> {
+        let bytes = self.checkpoint()?.bad_bytes;
         let path = self.path.join("bad_records.jsonl");
         let Ok(file) = File::open(&path) else { return Ok(Vec::new()) };
         let mut bad = Vec::new();
-        for line in BufReader::new(file).lines() {
+        for line in BufReader::new(file.take(bytes)).lines() {
             let line = line.map_err(io_error("read", &path))?;
             bad.push(serde_json::from_str(&line).map_err(|error| self.damaged("bad_records.jsonl", &error))?);
         }

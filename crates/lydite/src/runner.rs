@@ -286,7 +286,7 @@ fn take(plan: &Plan<'_>, shared: &Shared<'_>, block: &mut Block) -> Option<u64> 
         }
     }
     let read = intake.reader.next_block(block);
-    if read.is_ok() && plan.stop.load(Ordering::Relaxed) {
+    if plan.stop.load(Ordering::Relaxed) {
         // Ctrl-C ends the writer of a pipe too: what came last may be cut off, and its end is not the data's.
         intake.done = true;
         return None;

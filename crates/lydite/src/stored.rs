@@ -39,10 +39,11 @@ pub fn for_each_record<E: From<String>>(
 }
 
 /// Makes the report of stored runs again: one run, or the shards of one. With `suite` its thresholds, `not`
-/// and gates hold in place of those of the run.
+/// and gates hold in place of those of the run, and so does `max_errors` where it is given.
 pub fn report(runs: &[RunFolder], suite: &Suite, max_errors: Option<Allowance>, outputs: Vec<Output>) -> Result<Report, JobError> {
     let manifests = runs.iter().map(RunFolder::manifest).collect::<Result<Vec<_>, _>>()?;
     let Some(first) = manifests.first() else { return Err(JobError::Usage("no run was named".into())) };
+    let max_errors = max_errors.or_else(|| first.max_errors.as_deref().and_then(|allowed| allowed.parse().ok()));
     let missing = check_shards(&manifests)?;
     let standards = standards(first, suite)?;
     let names: Vec<&str> = suite.checks.iter().map(|check| check.name.as_str()).collect();

@@ -13,6 +13,8 @@ pub mod validate;
 
 use std::path::{Path, PathBuf};
 
+use lydite::suite::gate::Allowance;
+
 /// Where runs are kept, below the current folder.
 pub const RUNS: &str = ".lydite/runs";
 
@@ -42,19 +44,8 @@ pub fn runs_root() -> PathBuf {
 }
 
 /// A count, or a share with `%`.
-pub fn parse_allowance(text: &str) -> Result<lydite::suite::gate::Allowance, String> {
-    use lydite::suite::gate::Allowance;
-    let wrong = || format!("expected a number or a per cent such as `5` or `1%`, found `{text}`");
-    let (number, is_share) = match text.strip_suffix('%') {
-        Some(number) => (number.trim(), true),
-        None => (text, false),
-    };
-    let value: f64 = number.parse().map_err(|_| wrong())?;
-    match is_share {
-        true if (0.0..=100.0).contains(&value) => Ok(Allowance::Share(value / 100.0)),
-        false if value >= 0.0 && value.fract() == 0.0 => Ok(Allowance::Count(value)),
-        _ => Err(wrong()),
-    }
+pub fn parse_allowance(text: &str) -> Result<Allowance, String> {
+    text.parse().map_err(|_| format!("expected a number or a per cent such as `5` or `1%`, found `{text}`"))
 }
 
 /// A count from 1.

@@ -19,8 +19,8 @@ pub struct Args {
     /// The changed suite [default: the file that the run was made with].
     #[arg(long, value_name = "FILE")]
     suite: Option<PathBuf>,
-    /// Errors that still allow a verdict: a number or a per cent.
-    #[arg(long, value_name = "N|%", value_parser = parse_allowance)]
+    /// Errors that still allow a verdict: a number or a per cent [default: what the run was given].
+    #[arg(long, value_name = "N|%", value_parser = parse_allowance, allow_negative_numbers = true)]
     max_errors: Option<Allowance>,
     #[command(flatten)]
     outputs: OutputArgs,

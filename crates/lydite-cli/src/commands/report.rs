@@ -18,8 +18,8 @@ pub struct Args {
     /// Runs by id, folder or `latest`; several are merged as the shards of one.
     #[arg(default_value = "latest")]
     runs: Vec<String>,
-    /// Errors that still allow a verdict: a number or a per cent.
-    #[arg(long, value_name = "N|%", value_parser = parse_allowance)]
+    /// Errors that still allow a verdict: a number or a per cent [default: what the run was given].
+    #[arg(long, value_name = "N|%", value_parser = parse_allowance, allow_negative_numbers = true)]
     max_errors: Option<Allowance>,
     #[command(flatten)]
     outputs: OutputArgs,

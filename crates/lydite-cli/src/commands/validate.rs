@@ -29,6 +29,8 @@ pub fn run(args: &Args) -> CommandResult {
     for note in &suite.notes {
         terminal::note(note);
     }
-    outln!("{}: {} checks, {} gates; no errors", args.suite.display(), suite.checks.len(), suite.gates.len());
+    let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    let (checks, gates) = (count(suite.checks.len(), "check"), count(suite.gates.len(), "gate"));
+    outln!("{}: {checks}, {gates}; no errors", args.suite.display());
     Ok(0)
 }

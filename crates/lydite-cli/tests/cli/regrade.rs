@@ -20,11 +20,11 @@ fn dir() -> Dir {
 #[test]
 fn report_gives_the_stored_run_again() {
     let dir = dir();
-    let again = dir.run("report --max-errors 20% --format json").exits(1);
+    let again = dir.run("report --format json").exits(1);
     assert_eq!(timeless(&again.stdout), timeless(&dir.read("first.json")));
-    assert_eq!(dir.run("report --max-errors 20% --format jsonl").stdout, dir.read("first.jsonl"));
-    // Without the option its default holds: errors are too many.
-    dir.run("report").exits(3);
+    assert_eq!(dir.run("report --format jsonl").stdout, dir.read("first.jsonl"));
+    // What the run was given holds, unless another allowance is given.
+    dir.run("report --max-errors 0").exits(3);
     // The suite's file may be gone.
     std::fs::remove_file(dir.path("lydite.yaml")).unwrap();
     dir.run("report --max-errors 20%").exits(1);
@@ -42,7 +42,7 @@ fn new_thresholds_not_and_gates_hold_without_judging_again() {
         (SUITE.replace("gates", "# gates").replace(", threshold: 0.03", ""), 1),
     ] {
         dir.write("lydite.yaml", &suite);
-        let ran = dir.run("regrade --max-errors 20%");
+        let ran = dir.run("regrade");
         assert_eq!(ran.code, code, "{suite}{}", ran.transcript());
     }
     // The run itself is as it was.

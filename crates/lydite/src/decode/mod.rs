@@ -97,6 +97,7 @@ impl<'m> Decoder<'m> {
         let not_json = |error: JsonError| not_json(text, &error);
         let Some(mut walk) = ObjectWalk::new(text).map_err(not_json)? else { return Err(no_object(text).into()) };
         let mut position = 0;
+        let mut unescaped = "";
         while let Some(key) = walk.next_key().map_err(not_json)? {
             let target = self.look_up(&key, position);
             position += 1;
@@ -105,7 +106,11 @@ impl<'m> Decoder<'m> {
                     let value = match walk.value(&mut self.buffer) {
                         Ok(MemberValue::Null) => None,
                         Ok(MemberValue::Text(text)) => Some(Raw::Text(text)),
-                        Ok(MemberValue::Escaped) => Some(Raw::Text(arena.alloc_str(&self.buffer))),
+                        Ok(MemberValue::Escaped) => {
+                            unescaped = arena.alloc_str(&self.buffer);
+                            Some(Raw::Text(unescaped))
+                        }
+                        Ok(MemberValue::Same) => Some(Raw::Text(unescaped)),
                         Ok(MemberValue::Json(source)) => Some(Raw::Json(source)),
                         Err(error) if error.is_lone_surrogate() => {
                             return Err(RecordError { offset: error.offset, ..build::lone_surrogate(target.field) }.into());

@@ -237,6 +237,19 @@ impl<'a> Scanner<'a> {
         there
     }
 
+    pub(super) const fn offset(&self) -> usize {
+        self.at
+    }
+
+    /// Whether these bytes stand here; steps over them.
+    pub(super) fn take_text(&mut self, text: &str) -> bool {
+        let there = self.text.as_bytes().get(self.at..).is_some_and(|rest| rest.starts_with(text.as_bytes()));
+        if there {
+            self.at += text.len();
+        }
+        there
+    }
+
     /// Goes to the next member of the object it is in: true at its key, false behind the end.
     #[inline]
     pub(super) fn next_member(&mut self, first: bool) -> Result<bool, Fault> {

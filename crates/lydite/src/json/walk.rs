@@ -13,6 +13,8 @@ pub(crate) struct ObjectWalk<'a> {
     scanner: Scanner<'a>,
     text: &'a str,
     first: bool,
+    /// The source of the last escaped string, quotes included.
+    escaped: &'a str,
 }
 
 /// A member's value as it stands.
@@ -23,6 +25,9 @@ pub(crate) enum MemberValue<'a> {
     Text(&'a str),
     /// A string with escapes; it was unescaped into the given buffer.
     Escaped,
+    /// A string that is written as the last escaped one of the object: an answer that equals its
+    /// reference, most often.
+    Same,
     /// Any other value's source text.
     Json(&'a str),
 }
@@ -30,7 +35,7 @@ pub(crate) enum MemberValue<'a> {
 impl<'a> ObjectWalk<'a> {
     /// `Ok(None)` where the text is JSON of another kind or none at all.
     pub(crate) fn new(text: &'a str) -> Result<Option<Self>, JsonError> {
-        let mut walk = Self { scanner: Scanner::new(text), text, first: true };
+        let mut walk = Self { scanner: Scanner::new(text), text, first: true, escaped: "" };
         walk.scanner.start().map_err(|fault| walk.error(&fault))?;
         Ok(walk.scanner.take(b'{').then_some(walk))
     }
@@ -51,7 +56,15 @@ impl<'a> ObjectWalk<'a> {
     /// The value of the key that was read last.
     #[inline]
     pub(crate) fn value(&mut self, buffer: &mut String) -> Result<MemberValue<'a>, JsonError> {
-        self.scanner.member_value(buffer).map_err(|fault| self.error(&fault))
+        if !self.escaped.is_empty() && self.scanner.take_text(self.escaped) {
+            return Ok(MemberValue::Same);
+        }
+        let from = self.scanner.offset();
+        let value = self.scanner.member_value(buffer).map_err(|fault| self.error(&fault))?;
+        if value == MemberValue::Escaped {
+            self.escaped = self.text.get(from..self.scanner.offset()).unwrap_or_default();
+        }
+        Ok(value)
     }
 
     /// Steps over the value, checking its grammar only.
@@ -86,6 +99,7 @@ mod tests {
                 MemberValue::Null => "null".to_owned(),
                 MemberValue::Text(text) => format!("text {text}"),
                 MemberValue::Escaped => format!("escaped {buffer}"),
+                MemberValue::Same => "same".to_owned(),
                 MemberValue::Json(source) => format!("json {source}"),
             };
             found.push((key.into_owned(), value));
@@ -101,6 +115,14 @@ mod tests {
         assert_eq!(found, expected.map(|(key, value)| (key.to_owned(), value.to_owned())));
         assert_eq!(members("{}").unwrap(), []);
         assert_eq!(members("[1]").unwrap(), [("no".to_owned(), "object".to_owned())]);
+    }
+
+    #[test]
+    fn a_string_that_repeats_an_escaped_one_is_known_without_reading() {
+        let text = r#"{"a":"x\"y","b":"x\"y","c":"x\"yz","d":"x","e":"x\"yz"}"#;
+        let values: Vec<String> = members(text).unwrap().into_iter().map(|(_, value)| value).collect();
+        assert_eq!(values, ["escaped x\"y", "same", "escaped x\"yz", "text x", "same"]);
+        assert_eq!(members(r#"{"a":"x\"y","b":"x\"y""#).unwrap_err().offset, 22);
     }
 
     #[test]

@@ -365,17 +365,7 @@ mod tests {
         let text = String::from_utf8(out).unwrap();
         let read: WideResult<'_> = serde_json::from_str(&text).unwrap();
         let names: Vec<&str> = read.checks.keys().map(|name| &**name).collect();
-        assert_eq!(
-            names,
-            [
-                "broken",
-                "brought by the record",
-                "left out",
-                "measures",
-                "odd \"name\"\n",
-                "plain"
-            ]
-        );
+        assert!(names.iter().eq(cells.iter().map(|(name, _)| name)), "{names:?}");
         assert_eq!(
             (&*read.record, read.model.as_deref(), read.trial),
             ("r\u{1}", Some("m"), 2)
@@ -393,9 +383,6 @@ mod tests {
         );
         assert_eq!(read.checks["measures"].score, Some(-12.5e-9));
 
-        let sorted = |text: &str| {
-            serde_json::to_string(&serde_json::from_str::<WideResult<'_>>(text).unwrap()).unwrap()
-        };
-        assert_eq!(sorted(&text), serde_json::to_string(&read).unwrap());
+        assert_eq!(text, serde_json::to_string(&read).unwrap() + "\n");
     }
 }

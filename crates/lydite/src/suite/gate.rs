@@ -355,6 +355,17 @@ impl Allowance {
     }
 }
 
+/// As it would be written.
+impl fmt::Display for Allowance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Count(count) => write!(f, "{count}"),
+            // Rounded, since 0.07 × 100 is 7.000000000000001.
+            Self::Share(share) => write!(f, "{}%", (share * 1e8).round() / 1e6),
+        }
+    }
+}
+
 impl FromStr for Allowance {
     type Err = String;
 

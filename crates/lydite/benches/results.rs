@@ -75,7 +75,7 @@ fn cells(n: usize) -> [Judged; 5] {
         judged(
             Cell::binary(true),
             Some(Verdict::Pass),
-            Some(Explanation::reason("the answer says \"30 days\"")),
+            Some(Box::new(Explanation::reason("the answer says \"30 days\""))),
         ),
     ]
 }

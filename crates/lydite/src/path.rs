@@ -213,6 +213,18 @@ fn as_pointer(dotted: &str) -> String {
     format!("/{}", escaped.replace(']', "").replace(['.', '['], "/"))
 }
 
+/// Appends one segment to a JSON Pointer, `/` first, with its escapes.
+pub(crate) fn push_segment(pointer: &mut String, segment: &str) {
+    pointer.push('/');
+    for letter in segment.chars() {
+        match letter {
+            '~' => pointer.push_str("~0"),
+            '/' => pointer.push_str("~1"),
+            letter => pointer.push(letter),
+        }
+    }
+}
+
 /// A segment of a JSON Pointer without its escapes; `None` where one is wrong.
 fn unescape(segment: &str) -> Option<String> {
     let mut parts = segment.split('~');

@@ -1,12 +1,19 @@
 //! Tests over the whole list of evaluators, and the cases in `tests/cases/<id>.jsonl`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
+use bumpalo::Bump;
+use lydite::check::{Bench, Check, CheckSpec, Judged};
+use lydite::decode::{Decoder, Mapping, Survey, Wanted};
 use lydite::evaluator::{Entry, Registry};
 use lydite::node::Node;
+use lydite::outcome::Verdict;
+use lydite::record::{Field, FieldSet};
 use lydite::results::CheckResult;
 use lydite::single::{self, SingleError};
+use proptest::prelude::*;
 use serde_json::Value;
 
 fn here() -> PathBuf {
@@ -202,18 +209,250 @@ fn odd_inputs_neither_panic_nor_give_a_score_that_is_no_number() {
 }
 
 #[test]
-fn explaining_never_changes_the_cell() {
+fn every_example_says_why() {
     for entry in Registry::builtin().entries() {
         for example in entry.info.examples {
             let params = Node::parse(example.params).unwrap();
-            let (a, b) = (judge(entry, &params, example.record).unwrap(), judge(entry, &params, example.record).unwrap());
-            assert_eq!(a, b, "{}", entry.info.id);
-            assert!(
-                a.error.is_some() || a.reason.as_ref().is_some_and(|reason| !reason.is_empty()),
-                "{} / {} gives no reason",
-                entry.info.id,
-                example.title
-            );
+            let result = judge(entry, &params, example.record).unwrap();
+            let says = result.error.is_some() || result.reason.is_some_and(|reason| !reason.is_empty());
+            assert!(says, "{} / {} gives no reason", entry.info.id, example.title);
+        }
+    }
+}
+
+/// Judges with and without words, on one desk that other rows have used before.
+fn judge_twice(check: &Check, wanted: &Wanted, record: &str, bench: &mut Bench) -> Option<(Judged, Judged)> {
+    let mut survey = Survey::default();
+    survey.add(record);
+    let mapping = Mapping::new(&survey, &BTreeMap::new(), wanted, check.needs.contains(Field::Reference)).ok()?;
+    let arena = Bump::new();
+    let slots = Decoder::new(&mapping).decode(record, &arena).ok()?;
+    Some((check.judge(slots, &arena, bench, false), check.judge(slots, &arena, bench, true)))
+}
+
+fn compile(entry: &Entry, params: &Value) -> Option<(Check, Wanted)> {
+    let mut wanted = Wanted::default();
+    let spec = CheckSpec::from_flat_params(entry.info.id, &Node::from_json(params)).ok()?;
+    Some((Check::compile(entry, spec, &mut wanted).ok()?, wanted))
+}
+
+/// What an evaluator gives, apart from what the record's other fields add to its line.
+fn essence(result: Result<CheckResult<'static>, SingleError>) -> Result<CheckResult<'static>, String> {
+    let line = result.map_err(|error| error.to_string())?;
+    Ok(CheckResult { record: "".into(), model: None, trial: 1, tags: Vec::new(), cluster: None, ..line })
+}
+
+/// `reads` with the fields that are derived from others where they are missing.
+fn sources(mut fields: FieldSet) -> FieldSet {
+    for (field, source) in [(Field::Candidates, Field::Output), (Field::Output, Field::Messages), (Field::Query, Field::Messages)] {
+        if fields.contains(field) {
+            fields.insert(source);
+        }
+    }
+    fields
+}
+
+static REGISTRY: LazyLock<Registry> = LazyLock::new(Registry::builtin);
+
+/// An evaluator, parameters that its schema allows (nearly all of them usable), and any record.
+fn judgements() -> impl Strategy<Value = (&'static Entry, Value, Value)> {
+    (0..REGISTRY.entries().len()).prop_flat_map(|index| {
+        let entry = &REGISTRY.entries()[index];
+        (Just(entry), params_of(entry), records())
+    })
+}
+
+/// Parameters by the schema: all that are required, some of the others.
+fn params_of(entry: &Entry) -> BoxedStrategy<Value> {
+    let schema: &Value = &entry.schema;
+    let required = |name: &str| schema["required"].as_array().is_some_and(|names| names.iter().any(|n| n == name));
+    let properties = schema["properties"].as_object().into_iter().flatten().map(|(name, property)| {
+        let (name, values) = (name.clone(), value_of(schema, property));
+        let given = if required(&name) { values.prop_map(Some).boxed() } else { proptest::option::of(values).boxed() };
+        given.prop_map(move |value| Some((name.clone(), value?)))
+    });
+    properties.collect::<Vec<_>>().prop_map(|members| members.into_iter().flatten().collect::<serde_json::Map<_, _>>().into()).boxed()
+}
+
+/// A value that a schema allows.
+fn value_of(root: &Value, schema: &Value) -> BoxedStrategy<Value> {
+    if let Some(target) = schema["$ref"].as_str() {
+        return value_of(root, root.pointer(target.trim_start_matches('#')).unwrap());
+    }
+    if let Some(value) = schema.get("const") {
+        return Just(value.clone()).boxed();
+    }
+    if let Some(variants) = schema.get("oneOf").or_else(|| schema.get("anyOf")).and_then(Value::as_array) {
+        return proptest::strategy::Union::new(variants.iter().map(|variant| value_of(root, variant))).boxed();
+    }
+    let kinds = [&schema["type"]].into_iter().chain(schema["type"].as_array().into_iter().flatten());
+    match kinds.filter_map(Value::as_str).find(|kind| *kind != "null") {
+        Some("string") => texts().prop_map(Value::from).boxed(),
+        Some("boolean") => any::<bool>().prop_map(Value::from).boxed(),
+        Some("integer") => proptest::sample::select(vec![0, 1, 2, 7, 8, 26, 256, 300]).prop_map(Value::from).boxed(),
+        Some("number") => (0.0..=1.0).prop_map(Value::from).boxed(),
+        Some("array") => proptest::collection::vec(value_of(root, &schema["items"]), 0..4).prop_map(Value::from).boxed(),
+        Some("object") => proptest::collection::btree_map("[a-c]", 0.0..=0.4, 0..3).prop_map(|members| serde_json::json!(members)).boxed(),
+        _ => json_values(),
+    }
+}
+
+fn records() -> impl Strategy<Value = Value> {
+    let content = || prop_oneof![4 => texts().prop_map(Value::from), 2 => json_values(), 1 => json_values().prop_map(|json| json.to_string().into())];
+    let list = |of: BoxedStrategy<Value>| proptest::collection::vec(of, 0..4).prop_map(Value::from).boxed();
+    let turn = (prop_oneof!["user", "assistant", "system"], content()).prop_map(|(role, content)| serde_json::json!({"role": role, "content": content}));
+    let fields: Vec<(&str, f64, BoxedStrategy<Value>)> = vec![
+        ("query", 0.5, content().boxed()),
+        ("output", 0.9, content().boxed()),
+        ("reference", 0.8, prop_oneof![content(), proptest::collection::vec(texts(), 1..4).prop_map(Value::from)].boxed()),
+        ("candidates", 0.7, list(content().boxed())),
+        ("contexts", 0.5, list(texts().prop_map(Value::from).boxed())),
+        ("messages", 0.3, list(turn.boxed())),
+        ("weights", 0.2, proptest::collection::btree_map("[a-c]", 0.0..=0.4, 0..3).prop_map(|members| serde_json::json!(members)).boxed()),
+        ("tags", 0.2, list(texts().prop_map(Value::from).boxed())),
+        ("metadata", 0.2, json_values().prop_map(|json| serde_json::json!({"x": json})).boxed()),
+    ];
+    let members = fields.into_iter().map(|(name, share, values)| proptest::option::weighted(share, values).prop_map(move |value| Some((name.to_owned(), value?))));
+    let record = members.collect::<Vec<_>>().prop_map(|members| members.into_iter().flatten().collect::<serde_json::Map<_, _>>());
+    (record, proptest::bool::weighted(0.2)).prop_map(|(mut record, is_right)| {
+        if let (true, Some(output)) = (is_right, record.get("output").cloned()) {
+            record.insert("reference".to_owned(), output);
+        }
+        record.into()
+    })
+}
+
+/// Short ones that often have something in common, and any.
+fn texts() -> impl Strategy<Value = String> {
+    prop_oneof![4 => "[aAb ]{0,4}", 2 => r"(a|b|\.\*|\[ab\]|\\d|1|\{2\}){1,4}", 1 => ".{0,12}", 1 => proptest::sample::select(odd_texts())]
+}
+
+fn json_values() -> BoxedStrategy<Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        (-3_i64..9).prop_map(Value::from),
+        any::<f64>().prop_filter("JSON has finite numbers", |number| number.is_finite()).prop_map(Value::from),
+        "[ab]{0,3}".prop_map(Value::from),
+    ];
+    let inner = |inner: BoxedStrategy<Value>| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            proptest::collection::btree_map("[a-c]", inner, 0..4).prop_map(|members| serde_json::json!(members)),
+        ]
+    };
+    leaf.prop_recursive(3, 16, 4, move |deeper| inner(deeper.boxed())).boxed()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, max_shrink_iters: 2_000, ..ProptestConfig::with_cases(1_000) })]
+
+    #[test]
+    fn any_record_gives_a_score_in_range_or_says_why_not((entry, params, record) in judgements()) {
+        let Ok(result) = judge(entry, &Node::from_json(&params), &record.to_string()) else { return Ok(()) };
+        let (least, most) = entry.info.range;
+        if let Some(score) = result.score {
+            prop_assert!(score.is_finite());
+            prop_assert!(least.is_none_or(|least| score >= least) && most.is_none_or(|most| score <= most), "{score}");
+            prop_assert!(result.error.is_none() && result.skipped.is_none());
+        }
+        prop_assert_eq!(result.verdict.is_some(), entry.info.natural_verdict || result.error.is_some());
+        for code in &result.warnings {
+            prop_assert!(entry.info.warnings.iter().any(|warning| warning.code == *code), "{code}");
+        }
+    }
+
+    #[test]
+    fn equal_input_gives_equal_cells_whatever_came_before_and_with_words_or_without(
+        (entry, params, record) in judgements(),
+        before in proptest::collection::vec(records(), 0..3),
+    ) {
+        let Some((check, wanted)) = compile(entry, &params) else { return Ok(()) };
+        let record = record.to_string();
+        let mut used = Bench::default();
+        for other in before {
+            judge_twice(&check, &wanted, &other.to_string(), &mut used);
+        }
+        let Some((without, with)) = judge_twice(&check, &wanted, &record, &mut used) else { return Ok(()) };
+        let (fresh, _) = judge_twice(&check, &wanted, &record, &mut Bench::default()).unwrap();
+        prop_assert_eq!(without.cell, with.cell);
+        prop_assert_eq!(without.cell, fresh.cell);
+        prop_assert_eq!(without.verdict, with.verdict);
+    }
+
+    #[test]
+    fn thresholds_follow_the_direction_and_not_negates((entry, mut params, record) in judgements(), share in 0.0..=1.0) {
+        let record = record.to_string();
+        let Ok(plain) = judge(entry, &Node::from_json(&params), &record) else { return Ok(()) };
+        let (least, most) = (entry.info.range.0.unwrap_or(-8.0), entry.info.range.1.unwrap_or(8.0));
+        let threshold: f64 = least + share * (most - least);
+        params["threshold"] = threshold.into();
+        let judged = judge(entry, &Node::from_json(&params), &record).unwrap();
+        params["not"] = true.into();
+        let negated = judge(entry, &Node::from_json(&params), &record).unwrap();
+        prop_assert_eq!(judged.score, plain.score);
+        prop_assert_eq!(negated.score, plain.score);
+        let expected = match (plain.score, &plain.error) {
+            (Some(score), _) => Some(Verdict::from_bool(entry.info.direction.meets(score, threshold))),
+            (None, Some(_)) => Some(Verdict::Inconclusive),
+            (None, None) => judged.verdict,
+        };
+        prop_assert_eq!(judged.verdict, expected);
+        prop_assert_eq!(negated.verdict, judged.verdict.map(Verdict::negated));
+        prop_assert_eq!(&judged.natural, if plain.error.is_some() { &None } else { &plain.verdict });
+    }
+
+    #[test]
+    fn the_order_of_references_does_not_count((entry, params, mut record) in judgements(), references in proptest::collection::vec(texts(), 2..4)) {
+        let list_is_one_value = entry.info.id == "equals" || entry.info.id.starts_with("json");
+        if list_is_one_value || !entry.reads_reference() {
+            return Ok(());
+        }
+        let mut score = |references: Vec<String>| {
+            record["reference"] = references.into();
+            judge(entry, &Node::from_json(&params), &record.to_string()).ok().and_then(|result| result.score)
+        };
+        let backwards = references.iter().rev().cloned().collect();
+        prop_assert_eq!(score(references), score(backwards));
+    }
+
+    #[test]
+    fn fields_that_info_does_not_name_are_not_read((entry, params, record) in judgements(), other in json_values()) {
+        let params = Node::from_json(&params);
+        let expected = essence(judge(entry, &params, &record.to_string()));
+        let read = sources(entry.info.reads);
+        for field in Field::ALL.into_iter().filter(|field| !read.contains(*field)) {
+            // Lines carry them, so that they are parsed for all.
+            if matches!(field, Field::Id | Field::Model | Field::Trial | Field::Tags | Field::Cluster) {
+                continue;
+            }
+            for value in [Value::Null, other.clone()] {
+                let mut changed = record.clone();
+                changed[field.as_str()] = value;
+                prop_assert_eq!(&essence(judge(entry, &params, &changed.to_string())), &expected, "{}", field);
+            }
+        }
+    }
+}
+
+/// `{missing: null}` would not be the text `null`.
+#[test]
+fn the_values_of_parameters_are_text_to_yaml() {
+    fn constants(schema: &Value, found: &mut Vec<String>) {
+        let values = schema.get("enum").and_then(Value::as_array).into_iter().flatten().chain(schema.get("const"));
+        found.extend(values.filter_map(Value::as_str).map(str::to_owned));
+        let inner: Vec<&Value> = match schema {
+            Value::Object(members) => members.values().collect(),
+            Value::Array(items) => items.iter().collect(),
+            _ => Vec::new(),
+        };
+        inner.into_iter().for_each(|inner| constants(inner, found));
+    }
+    for entry in REGISTRY.entries() {
+        let mut values = Vec::new();
+        constants(&entry.schema, &mut values);
+        for value in values {
+            assert_eq!(Node::parse(&value).unwrap().to_json(), value.as_str(), "{}", entry.info.id);
         }
     }
 }

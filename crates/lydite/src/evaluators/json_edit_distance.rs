@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::json_value::{OutputJson, explain_error, output_json, reference_json};
+use super::json_value::{OutputJson, compare, explain_error, output_json};
+use super::options::rounded;
 use crate::evaluator::{Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch};
 use crate::json::python_dump;
 use crate::outcome::{Cell, Explanation};
@@ -72,21 +73,14 @@ impl Evaluator for JsonEditDistance {
 
 impl Pure for JsonEditDistance {
     fn score(&self, row: &Row<'_>, scratch: &mut Scratch) -> Cell {
-        let reference = match reference_json(row) {
-            Ok(reference) => reference,
-            Err(cell) => return cell,
-        };
-        match output_json(row) {
-            OutputJson::Json(output) => {
-                scratch.a.clear();
-                scratch.b.clear();
-                python_dump(&reference, &mut scratch.a);
-                python_dump(&output, &mut scratch.b);
-                Cell::measured(Distance::DamerauLevenshtein.normalized(&scratch.a, &scratch.b, &mut scratch.distance))
-            }
-            OutputJson::Not(_) => Cell::measured(1.0),
-            OutputJson::Cell(cell) => cell,
-        }
+        compare(row, Cell::measured(1.0), |reference, output| {
+            let Scratch { a, b, distance, .. } = scratch;
+            a.clear();
+            b.clear();
+            python_dump(reference, a);
+            python_dump(output, b);
+            Cell::measured(Distance::DamerauLevenshtein.normalized(a, b, distance))
+        })
     }
 
     fn explain(&self, row: &Row<'_>, cell: Cell, _: &mut Scratch) -> Explanation {
@@ -96,7 +90,7 @@ impl Pure for JsonEditDistance {
         match (cell.score(), output_json(row)) {
             (Some(_), OutputJson::Not(error)) => Explanation::reason(format!("the output is not JSON: {error}")),
             (Some(score), _) => {
-                let shown = (score * 10_000.0).round() / 10_000.0;
+                let shown = rounded(score);
                 Explanation::reason(format!("distance {shown} from the reference as JSON text"))
             }
             _ => Explanation::default(),

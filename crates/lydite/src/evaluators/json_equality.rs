@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::json_value::{OutputJson, explain_error, output_json, reference_json};
+use super::json_value::{OutputJson, compare, explain_error, output_json, reference_json};
 use super::options::yes;
 use crate::evaluator::{Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch};
 use crate::json::{self, Difference, DifferenceKind};
@@ -77,15 +77,7 @@ impl Evaluator for JsonEquality {
 
 impl Pure for JsonEquality {
     fn score(&self, row: &Row<'_>, _: &mut Scratch) -> Cell {
-        let reference = match reference_json(row) {
-            Ok(reference) => reference,
-            Err(cell) => return cell,
-        };
-        match output_json(row) {
-            OutputJson::Json(output) => Cell::binary(json::equal(&reference, &output, self.ordered)),
-            OutputJson::Not(_) => Cell::binary(false),
-            OutputJson::Cell(cell) => cell,
-        }
+        compare(row, Cell::binary(false), |reference, output| Cell::binary(json::equal(reference, output, self.ordered)))
     }
 
     fn explain(&self, row: &Row<'_>, cell: Cell, _: &mut Scratch) -> Explanation {

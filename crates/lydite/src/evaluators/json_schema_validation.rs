@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::evaluator::{Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch};
 use crate::json::{self, JsonError, JsonErrorKind, Schema, SchemaOptions, Violation};
 use crate::outcome::{Cell, Code, Evidence, Explanation};
+use crate::path::push_segment;
 use crate::record::{Content, Field, FieldSet, Row};
 
 /// The output is JSON, and valid against a JSON Schema if one is given.
@@ -135,7 +136,8 @@ impl Compiler {
 
 fn load(url: &str, document: &Value) -> Result<Value, ParamErrors> {
     let Value::String(path) = document else { return Ok(document.clone()) };
-    let place = format!("/schemas/{}", url.replace('~', "~0").replace('/', "~1"));
+    let mut place = "/schemas".to_owned();
+    push_segment(&mut place, url);
     let text = std::fs::read_to_string(path)
         .map_err(|error| ParamErrors::one(&*place, format!("can't read the schema file `{path}`: {error}")))?;
     serde_json::from_str(&text).map_err(|error| ParamErrors::one(place, format!("`{path}` is not JSON: {error}")))

@@ -38,6 +38,19 @@ pub(super) fn reference_code(error: &JsonError) -> Code {
     if error.kind == JsonErrorKind::TooDeep { Code::JsonTooDeep(Field::Reference) } else { Code::NotJson(Field::Reference) }
 }
 
+/// The cell of an output and a reference that are compared as JSON; `not_json` where the output is none.
+pub(super) fn compare(row: &Row<'_>, not_json: Cell, compare: impl FnOnce(&Json<'_>, &Json<'_>) -> Cell) -> Cell {
+    let reference = match reference_json(row) {
+        Ok(reference) => reference,
+        Err(cell) => return cell,
+    };
+    match output_json(row) {
+        OutputJson::Json(output) => compare(&reference, &output),
+        OutputJson::Not(_) => not_json,
+        OutputJson::Cell(cell) => cell,
+    }
+}
+
 /// What an errored JSON cell has to say.
 pub(super) fn explain_error(row: &Row<'_>, cell: Cell) -> Option<String> {
     match cell {

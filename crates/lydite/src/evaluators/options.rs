@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::evaluator::ParamErrors;
+use crate::text::beginning;
 use crate::text::find::Finder;
 use crate::text::normalize::{Normalization, Normalizer};
 
@@ -73,10 +74,15 @@ pub(super) fn empty_phrase(path: &str) -> ParamErrors {
 /// A text as it is quoted in a reason: whole if short, else its beginning.
 pub(super) fn quote(text: &str) -> String {
     const LONGEST: usize = 80;
-    match text.char_indices().nth(LONGEST) {
-        Some((cut, _)) => format!("{:?}…", text.get(..cut).unwrap_or_default()),
+    match beginning(text, LONGEST) {
+        Some(beginning) => format!("{beginning:?}…"),
         None => format!("{text:?}"),
     }
+}
+
+/// A score as a reason says it: with four decimals at the most.
+pub(super) fn rounded(score: f64) -> f64 {
+    (score * 10_000.0).round() / 10_000.0
 }
 
 /// Several texts as they are quoted in a reason: the first few of a long list.

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::options::yes;
+use super::options::{rounded, yes};
 use super::string_distance::Measure;
 use crate::evaluator::{Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch};
 use crate::outcome::{Cell, Code, Explanation};
@@ -96,7 +96,7 @@ impl Pure for Pair {
     fn explain(&self, row: &Row<'_>, cell: Cell, _: &mut Scratch) -> Explanation {
         match cell.score() {
             Some(score) => {
-                let shown = (score * 10_000.0).round() / 10_000.0;
+                let shown = rounded(score);
                 Explanation::reason(format!("{} distance {shown} between the two candidates", self.0.name()))
             }
             None if !matches!(row.candidates().len(), 0 | 2) => {

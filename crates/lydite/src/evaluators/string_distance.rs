@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::options::{quote, yes};
+use super::options::{quote, rounded, yes};
 use crate::evaluator::{Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch, best_reference, text_of};
 use crate::outcome::{Cell, Evidence, Explanation};
 use crate::record::{Field, FieldSet, Row};
@@ -127,7 +127,7 @@ impl Pure for Measure {
         let measure = |reference| Cell::measured(self.of(output, reference, &mut scratch.distance));
         let (_, best) = best_reference(row, Direction::Lower, measure);
         let reference = row.references().get(best).copied().unwrap_or_default();
-        let shown = (score * 10_000.0).round() / 10_000.0;
+        let shown = rounded(score);
         let explanation = Explanation::reason(format!("{} distance {shown} from {}", self.name(), quote(reference)));
         if row.references().len() > 1 {
             return explanation.with(Evidence::new("alternative").set("index", best).set("text", reference));

@@ -9,6 +9,8 @@ use minijinja::value::ValueKind;
 use minijinja::{Environment, Error, ErrorKind, State, UndefinedBehavior, Value, filters};
 use regex::Regex;
 
+use crate::text::beginning;
+
 /// Work one evaluation may do, in minijinja's unit: an instruction, or 64 bytes looked at.
 const FUEL: u64 = 500_000;
 
@@ -418,13 +420,8 @@ pub(super) fn describe(value: &Value) -> String {
 
 fn shortened(text: &str) -> String {
     const LONGEST: usize = 40;
-    let mut short: String = text
-        .chars()
-        .take(LONGEST)
-        .flat_map(char::escape_debug)
-        .collect();
-    if text.chars().nth(LONGEST).is_some() {
-        short.push('…');
+    match beginning(text, LONGEST) {
+        Some(beginning) => format!("{}…", beginning.escape_debug()),
+        None => text.escape_debug().to_string(),
     }
-    short
 }

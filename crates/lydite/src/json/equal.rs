@@ -5,7 +5,9 @@
 
 use std::ops::ControlFlow;
 
-use super::{Json, Lookup, Member, canonical, compact, number, push_index, push_key};
+use super::{Json, Lookup, Member, canonical, compact, number, push_index};
+use crate::path::push_segment;
+use crate::text::beginning;
 
 /// Whether two values are equal; `ordered: false` leaves the order of every list free.
 pub fn equal(a: &Json<'_>, b: &Json<'_>, ordered: bool) -> bool {
@@ -109,12 +111,12 @@ impl Differ {
         let mut in_b = Lookup::new(b);
         for (key, a) in a {
             let b = in_b.get(key);
-            self.below(|path| push_key(path, key), Some(a), b)?;
+            self.below(|path| push_segment(path, key), Some(a), b)?;
         }
         let mut in_a = Lookup::new(a);
         for (key, b) in b {
             if in_a.get(key).is_none() {
-                self.below(|path| push_key(path, key), None, Some(b))?;
+                self.below(|path| push_segment(path, key), None, Some(b))?;
             }
         }
         Flow::Continue(())
@@ -281,11 +283,10 @@ fn excerpt(json: &Json<'_>) -> String {
     const LENGTH: usize = 80;
     let mut text = String::new();
     compact(json, &mut text);
-    if let Some((cut, _)) = text.char_indices().nth(LENGTH) {
-        text.truncate(cut);
-        text.push('…');
+    match beginning(&text, LENGTH) {
+        Some(beginning) => format!("{beginning}…"),
+        None => text,
     }
-    text
 }
 
 #[cfg(test)]

@@ -21,14 +21,14 @@ use std::borrow::Cow;
 use std::fmt;
 
 pub use canonical::{canonical, compact, python_dump};
-pub use extract::find_in_text;
 pub use equal::{Difference, DifferenceKind, diff, equal};
+pub use extract::find_in_text;
 pub use schema::{Schema, SchemaError, SchemaOptions, Violation};
-pub(crate) use walk::{MemberValue, ObjectWalk};
 pub use similarity::{
     Booleans, Leaf, Lists, Missing, NestedWeights, Scored, SimilarityOptions, WeightError,
     similarity,
 };
+pub(crate) use walk::{MemberValue, ObjectWalk};
 
 /// How deep arrays and objects may nest in a parsed tree, so that every walk over it may recurse.
 pub const MAX_DEPTH: usize = 128;
@@ -307,18 +307,6 @@ impl<'j, 'a> Lookup<'j, 'a> {
             keys.map(|(at, (name, _))| (&**name, at)).collect()
         });
         index.get(key).copied()
-    }
-}
-
-/// Appends `/key` to a JSON Pointer (RFC 6901).
-fn push_key(pointer: &mut String, key: &str) {
-    pointer.push('/');
-    for c in key.chars() {
-        match c {
-            '~' => pointer.push_str("~0"),
-            '/' => pointer.push_str("~1"),
-            c => pointer.push(c),
-        }
     }
 }
 

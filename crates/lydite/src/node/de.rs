@@ -12,9 +12,8 @@ use serde::de::{
 use serde::forward_to_deserialize_any;
 
 use super::schema::{allowed, did_you_mean};
-use super::{
-    NULL_AS_TEXT, Node, NodeValue, Resolved, Scalar, Shortened, Span, push_segment, scalar,
-};
+use super::{NULL_AS_TEXT, Node, NodeValue, Resolved, Scalar, Shortened, Span, scalar};
+use crate::path::push_segment;
 
 /// Why a node is not the wanted type, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]

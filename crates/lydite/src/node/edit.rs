@@ -1,11 +1,15 @@
 //! Walking and changing a node tree, for parameters that records fill.
 
-use super::{Node, NodeValue, Scalar, Span, push_segment};
+use super::{Node, NodeValue, Scalar, Span};
+use crate::path::push_segment;
 
 impl Node {
     /// A text that stands for itself, whatever it looks like.
     pub fn text(text: impl Into<String>, span: Span) -> Self {
-        Self { value: Scalar::quoted(text.into()), span }
+        Self {
+            value: Scalar::quoted(text.into()),
+            span,
+        }
     }
 
     /// Whether it is a scalar that may be read as a number or a boolean.
@@ -41,7 +45,10 @@ impl Node {
             node = match &mut node.value {
                 NodeValue::Sequence(items) => items.get_mut(segment.parse::<usize>().ok()?)?,
                 NodeValue::Mapping(entries) => {
-                    &mut entries.iter_mut().find(|(key, _)| key.scalar_text() == segment)?.1
+                    &mut entries
+                        .iter_mut()
+                        .find(|(key, _)| key.scalar_text() == segment)?
+                        .1
                 }
                 _ => return None,
             };

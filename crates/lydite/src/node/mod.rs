@@ -311,18 +311,6 @@ fn array_index(segment: &str) -> Option<usize> {
     }
 }
 
-/// One segment of a JSON Pointer, escaped.
-fn push_segment(pointer: &mut String, segment: &str) {
-    pointer.push('/');
-    for letter in segment.chars() {
-        match letter {
-            '~' => pointer.push_str("~0"),
-            '/' => pointer.push_str("~1"),
-            letter => pointer.push(letter),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

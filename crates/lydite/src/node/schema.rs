@@ -7,7 +7,8 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Number, Value};
 
-use super::{NULL_AS_TEXT, Node, NodeValue, Resolved, Scalar, Shortened, Span, push_segment};
+use super::{NULL_AS_TEXT, Node, NodeValue, Resolved, Scalar, Shortened, Span};
+use crate::path::push_segment;
 
 /// How many references and alternatives are followed without going further into the node.
 const MAX_REFERENCES: usize = 64;

@@ -2,7 +2,7 @@
 
 use super::error::{Desk, found, key_text};
 use crate::node::{Node, Span};
-use crate::path::FieldPath;
+use crate::path::{FieldPath, push_segment};
 use crate::record::Field;
 
 /// One field and the path that leads to it in a record.
@@ -149,8 +149,7 @@ fn through_view(path: FieldPath) -> FieldPath {
 fn from_segments<'a>(root: &str, rest: impl Iterator<Item = &'a str>) -> Option<FieldPath> {
     let mut pointer = format!("/{root}");
     for segment in rest {
-        pointer.push('/');
-        pointer.push_str(&segment.replace('~', "~0").replace('/', "~1"));
+        push_segment(&mut pointer, segment);
     }
     FieldPath::parse(&pointer).ok()
 }

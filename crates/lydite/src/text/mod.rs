@@ -4,3 +4,9 @@ pub mod distance;
 pub mod find;
 pub mod normalize;
 pub mod regex;
+
+/// The first `most` characters of a longer text; `None` where it is not longer.
+pub(crate) fn beginning(text: &str, most: usize) -> Option<&str> {
+    let (cut, _) = text.char_indices().nth(most)?;
+    text.get(..cut)
+}

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use jsonschema::{Draft, ReferencingError, Registry, Retrieve, Uri, ValidationError};
 use serde_json::Value;
 
-use super::{Json, push_key};
+use super::Json;
+use crate::path::push_segment;
 use instance::Borrowed;
 
 type Validator = jsonschema::Validator<Borrowed>;
@@ -252,7 +253,7 @@ impl SchemaError {
 fn find_reference(schema: &Value, target: &str, pointer: &mut String) -> bool {
     let length = pointer.len();
     let mut step = |key: &str, value: &Value| {
-        push_key(pointer, key);
+        push_segment(pointer, key);
         let reference = value
             .as_str()
             .filter(|_| key.ends_with("ref") || key.ends_with("Ref"));

@@ -10,8 +10,9 @@ use std::collections::HashSet;
 use jsonschema::OutputUnit;
 use serde_json::Value;
 
-use super::super::{Json, push_index, push_key};
+use super::super::{Json, push_index};
 use super::{Schemas, Validator};
+use crate::path::push_segment;
 
 /// JSON Pointers to the properties of the instance that no schema names.
 pub(super) fn extra_properties(
@@ -90,7 +91,7 @@ impl<'e> Reached<'_, 'e> {
             Json::Object(members) => {
                 let judged = self.naming.contains(path.as_str());
                 for (key, value) in members {
-                    push_key(path, key);
+                    push_segment(path, key);
                     if judged && !self.covered.contains(path.as_str()) {
                         extra.push(path.clone());
                     } else {

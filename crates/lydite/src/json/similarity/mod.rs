@@ -8,7 +8,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Json, Lookup, Member, number, push_index, push_key};
+use super::{Json, Lookup, Member, number, push_index};
+use crate::path::push_segment;
+use crate::text::distance::{Distance, DistanceScratch};
 
 /// What `json_diff` leaves to choose.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -127,6 +129,7 @@ pub fn similarity(
     }
     let mut walk = Walk {
         options,
+        distance: DistanceScratch::default(),
         zero_weight: false,
         too_long_to_align: false,
         trail: leaves.map(|leaves| Trail {
@@ -145,6 +148,7 @@ pub fn similarity(
 
 struct Walk<'l> {
     options: SimilarityOptions,
+    distance: DistanceScratch,
     zero_weight: bool,
     too_long_to_align: bool,
     trail: Option<Trail<'l>>,
@@ -184,7 +188,7 @@ impl Walk<'_> {
                 self.lists(a, b, weights, share)
             }
             _ => {
-                let score = scalars(a, b, self.options.booleans);
+                let score = scalars(a, b, self.options.booleans, &mut self.distance);
                 self.leaf(score, share)
             }
         }
@@ -242,8 +246,8 @@ impl Walk<'_> {
         for pair in &pairs {
             let part = share * pair.weight / total;
             let score = self.below(
-                |path| push_key(path, pair.key),
-                |path| push_key(path, pair.key),
+                |path| push_segment(path, pair.key),
+                |path| push_segment(path, pair.key),
                 |walk| walk.optional(pair.reference, pair.output, pair.below, part),
             );
             sum += pair.weight * score;
@@ -408,12 +412,12 @@ fn union<'j, 'a>(
 }
 
 /// Everything but two objects and two lists that are not both empty.
-fn scalars(a: &Json<'_>, b: &Json<'_>, booleans: Booleans) -> f64 {
+fn scalars(a: &Json<'_>, b: &Json<'_>, booleans: Booleans, scratch: &mut DistanceScratch) -> f64 {
     match (a, b) {
         (Json::Null, Json::Null)
         | (Json::Object(_), Json::Object(_))
         | (Json::Array(_), Json::Array(_)) => 1.0,
-        (Json::String(a), Json::String(b)) => strings(a, b),
+        (Json::String(a), Json::String(b)) => 1.0 - Distance::Levenshtein.normalized(a, b, scratch),
         (Json::Bool(a), Json::Bool(b)) => f64::from(u8::from(a == b)),
         (Json::Number(a), Json::Number(b)) => {
             if number::equal(a, b) {
@@ -441,14 +445,6 @@ fn numbers(a: f64, b: f64) -> f64 {
     } else {
         unit(1.0 - (x - y).abs() / sum)
     }
-}
-
-/// 1 − Levenshtein distance / the longer length, in code points; two empty strings: 1.
-fn strings(a: &str, b: &str) -> f64 {
-    if a == b {
-        return 1.0;
-    }
-    rapidfuzz::distance::levenshtein::normalized_similarity(a.chars(), b.chars())
 }
 
 /// Takes away what rounding adds beyond the ends.
@@ -495,7 +491,7 @@ fn check_members(
 ) -> Result<(), WeightError> {
     for (key, weights) in members {
         let length = path.len();
-        push_key(path, key);
+        push_segment(path, key);
         check_weight(weights, nested, path)?;
         path.truncate(length);
     }

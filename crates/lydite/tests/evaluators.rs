@@ -1,5 +1,7 @@
 //! Tests over the whole list of evaluators, and the cases in `tests/cases/<id>.jsonl`.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may fail by panicking")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;

@@ -1,7 +1,10 @@
 //! The JSON Schemas of the formats, generated from the types; committed under `schemas/`.
-#![expect(dead_code, reason = "the shapes of records and lines are described here, and never made")]
 
-#![expect(dead_code, clippy::large_enum_variant, reason = "of the shapes below only the schema is used")]
+#![expect(
+    dead_code,
+    clippy::large_enum_variant,
+    reason = "of the shapes below only the schema is used"
+)]
 
 use std::collections::BTreeMap;
 

@@ -448,7 +448,9 @@ fn the_values_of_parameters_are_text_to_yaml() {
             Value::Array(items) => items.iter().collect(),
             _ => Vec::new(),
         };
-        inner.into_iter().for_each(|inner| constants(inner, found));
+        for inner in inner {
+            constants(inner, found);
+        }
     }
     for entry in REGISTRY.entries() {
         let mut values = Vec::new();

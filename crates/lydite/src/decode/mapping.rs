@@ -4,12 +4,14 @@
 //! in different tools, so they are settled from the header or the first records and never change
 //! their meaning from row to row.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use bumpalo::Bump;
 
 use super::build::raw;
 use super::{Found, RecordError, Wanted};
+use crate::json::{MemberValue, ObjectWalk};
 use crate::path::FieldPath;
 use crate::record::{Field, FieldSet};
 
@@ -64,8 +66,6 @@ pub struct Survey {
     keys: BTreeSet<String>,
     outputs_is_list: bool,
     labels_is_list: bool,
-    repeated_ids: bool,
-    ids: BTreeSet<String>,
 }
 
 /// How many records are surveyed at the most.
@@ -74,15 +74,39 @@ pub const SURVEY_RECORDS: usize = 1000;
 impl Survey {
     /// Adds one record. What can't be read is passed over: it shows when it is decoded.
     pub fn add(&mut self, text: &str) {
-        let Ok(serde_json::Value::Object(record)) = serde_json::from_str(text) else { return };
-        self.outputs_is_list |= record.get("outputs").is_some_and(serde_json::Value::is_array);
-        self.labels_is_list |= record.get("labels").is_some_and(serde_json::Value::is_array);
-        if let Some(id) = record.get("id") {
-            self.repeated_ids |= !self.ids.insert(id.to_string());
+        let Ok(Some(mut walk)) = ObjectWalk::new(text) else { return };
+        let mut keys = Vec::new();
+        let mut lists = [false; 2];
+        let mut buffer = String::new();
+        while let Ok(key) = walk.next_key() {
+            let Some(key) = key else {
+                self.note(keys, lists);
+                return;
+            };
+            let at = match &*key {
+                "outputs" => Some(0),
+                "labels" => Some(1),
+                _ => None,
+            };
+            let read = match at.and_then(|at| lists.get_mut(at)) {
+                None => walk.skip(),
+                Some(is_list) => walk.value(&mut buffer).map(|value| {
+                    *is_list = matches!(value, MemberValue::Json(source) if source.starts_with('['));
+                }),
+            };
+            if read.is_err() {
+                return;
+            }
+            keys.push(key);
         }
-        for key in record.keys() {
-            if !self.keys.contains(key) {
-                self.keys.insert(key.clone());
+    }
+
+    fn note(&mut self, keys: Vec<Cow<'_, str>>, [outputs, labels]: [bool; 2]) {
+        self.outputs_is_list |= outputs;
+        self.labels_is_list |= labels;
+        for key in keys {
+            if !self.keys.contains(&*key) {
+                self.keys.insert(key.into_owned());
             }
         }
     }
@@ -90,11 +114,6 @@ impl Survey {
     /// Whether some record brings its own checks.
     pub fn brings_checks(&self) -> bool {
         self.keys.contains("evaluators")
-    }
-
-    /// Whether cases have several answers or belong to clusters.
-    pub fn clustered(&self) -> bool {
-        self.repeated_ids || self.keys.contains("trial") || self.keys.contains("cluster")
     }
 
     fn has(&self, field: Field) -> bool {

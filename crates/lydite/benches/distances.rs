@@ -1,6 +1,10 @@
 //! Times of the string distances and of text normalisation: `cargo bench -p lydite --bench distances`.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may fail by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test may fail by panicking"
+)]
 
 use divan::{Bencher, black_box};
 use lydite::text::distance::{Distance, DistanceScratch};

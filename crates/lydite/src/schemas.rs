@@ -45,7 +45,9 @@ pub fn to_text(schema: &Value) -> String {
 }
 
 fn of<T: JsonSchema>(title: &str) -> Value {
-    let mut schema = SchemaGenerator::default().into_root_schema_for::<T>().to_value();
+    let mut schema = SchemaGenerator::default()
+        .into_root_schema_for::<T>()
+        .to_value();
     if let Some(object) = schema.as_object_mut() {
         object.insert("title".into(), title.into());
     }

@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anstyle::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -61,40 +61,61 @@ pub(crate) fn stdout_color() -> bool {
     anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never
 }
 
-/// A bar with rate, time left and errors while a run goes on, on a terminal only.
-pub(crate) struct Bar {
+/// Tells how far a run has come, on stderr: a bar with rate, time left and errors on a terminal, else a
+/// line now and then.
+pub(crate) struct Follower {
     done: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Bar {
+impl Follower {
     /// Follows `progress` until it is dropped. `bytes` is the length of the input, where it is known.
-    pub(crate) fn follow(progress: &Arc<Progress>, bytes: Option<u64>) -> Option<Self> {
-        if !std::io::stderr().is_terminal() {
-            return None;
-        }
+    pub(crate) fn start(progress: &Arc<Progress>, bytes: Option<u64>) -> Self {
         let done = Arc::new(AtomicBool::new(false));
         let (progress, stop) = (Arc::clone(progress), Arc::clone(&done));
-        let thread = std::thread::spawn(move || draw(&progress, bytes, &stop));
-        Some(Self {
+        let thread = std::thread::spawn(move || {
+            if std::io::stderr().is_terminal() {
+                draw(&progress, bytes, &stop);
+            } else {
+                tell(&progress, &stop);
+            }
+        });
+        Self {
             done,
             thread: Some(thread),
-        })
+        }
     }
 }
 
-impl Drop for Bar {
+impl Drop for Follower {
     fn drop(&mut self) {
         self.done.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
             // A bar that could not be drawn is no reason to fail a run.
             let _ = thread.join();
         }
     }
 }
 
+/// Waits, but not beyond the end of the run; false once that is there.
+fn wait(time: Duration, done: &AtomicBool) -> bool {
+    let end = Instant::now() + time;
+    while !done.load(Ordering::Relaxed) {
+        match end.checked_duration_since(Instant::now()) {
+            Some(left) if !left.is_zero() => std::thread::park_timeout(left),
+            _ => return true,
+        }
+    }
+    false
+}
+
 fn draw(progress: &Progress, bytes: Option<u64>, done: &AtomicBool) {
     const TICK: Duration = Duration::from_millis(100);
+    // A run that is over at once shows no bar.
+    if !wait(TICK, done) {
+        return;
+    }
     let template = match bytes {
         Some(_) => "{bar:30} {percent}% · {msg} · {eta} left",
         None => "{spinner} {msg} · {elapsed}",
@@ -103,15 +124,24 @@ fn draw(progress: &Progress, bytes: Option<u64>, done: &AtomicBool) {
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style);
     }
-    // A run that is over at once shows no bar.
-    std::thread::sleep(TICK);
-    while !done.load(Ordering::Relaxed) {
-        let records = progress.records.load(Ordering::Relaxed);
-        let errors = progress.errors.load(Ordering::Relaxed);
-        let rate = records as f64 / bar.elapsed().as_secs_f64().max(0.001);
+    while wait(TICK, done) {
         bar.set_position(progress.bytes.load(Ordering::Relaxed));
-        bar.set_message(format!("{records} records, {rate:.0}/s, {errors} errors"));
-        std::thread::sleep(TICK);
+        bar.set_message(so_far(progress, bar.elapsed()));
     }
     bar.finish_and_clear();
+}
+
+fn tell(progress: &Progress, done: &AtomicBool) {
+    const TICK: Duration = Duration::from_secs(10);
+    let start = Instant::now();
+    while wait(TICK, done) {
+        say(&so_far(progress, start.elapsed()));
+    }
+}
+
+fn so_far(progress: &Progress, elapsed: Duration) -> String {
+    let records = progress.records.load(Ordering::Relaxed);
+    let errors = progress.errors.load(Ordering::Relaxed);
+    let rate = records as f64 / elapsed.as_secs_f64().max(0.001);
+    format!("{records} records, {rate:.0}/s, {errors} errors")
 }

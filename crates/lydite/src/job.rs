@@ -207,12 +207,18 @@ pub fn run(
         let limit = runner::sample_limit(&plan, Box::new(inputs.open(None)?), n, seed)?;
         plan.selection.sample = Some((seed, limit));
     }
+    let mut notes = suite.notes.clone();
+    if !request.wide && writer.folder().is_some() {
+        let bytes = inputs.bytes();
+        let records = bytes.and_then(|bytes| reader.estimate_records(bytes));
+        notes.extend(records.and_then(|records| size_note(records, suite.checks.len() as u64)));
+    }
     started(&Started {
         suite: &suite,
         input_bytes: inputs.bytes(),
         folder: writer.folder(),
         resumed: checkpoint.blocks > 0,
-        notes: &suite.notes,
+        notes: &notes,
     });
     let end = runner::run(&plan, Box::new(reader), &mut writer)?;
     finish(end, writer, &request, &suite, &inputs, manifest, stop)
@@ -232,9 +238,10 @@ fn build_suite(request: &Request, registry: &Registry) -> Result<Suite, JobError
     Ok(builder.build_before_data()?)
 }
 
-/// The dataset's selection holds where the request says nothing else.
+/// The dataset's selection holds where the request says nothing else, also for other data files: `--data`
+/// takes the place of its path alone.
 fn adopt_dataset(request: &mut Request, suite: &Suite) -> Result<(), JobError> {
-    if let Some(dataset) = suite.dataset.as_ref().filter(|_| request.data.is_empty()) {
+    if let Some(dataset) = &suite.dataset {
         request.limit = request.limit.or(dataset.limit);
         request.sample = request.sample.or(dataset.sample);
         request.seed = request.seed.or(dataset.seed);
@@ -245,6 +252,23 @@ fn adopt_dataset(request: &mut Request, suite: &Suite) -> Result<(), JobError> {
         ))),
         _ => Ok(()),
     }
+}
+
+/// Cells from which on their size is told before they are written.
+const MANY_CELLS: u64 = 1_000_000;
+
+/// About how long a result line with a short reason is.
+const LINE_BYTES: u64 = 200;
+
+/// What is said before very many lines are written.
+fn size_note(records: u64, checks: u64) -> Option<String> {
+    let cells = records.saturating_mul(checks);
+    (cells > MANY_CELLS).then(|| {
+        format!(
+            "about {cells} results will take some {:.1} GB; --wide writes one line a record, --no-store keeps none",
+            cells.saturating_mul(LINE_BYTES) as f64 / 1e9
+        )
+    })
 }
 
 /// What result lines, ids and reports need of a record beside what checks read.
@@ -546,3 +570,15 @@ impl DataFacts {
 
 /// Renderers that a run writes with, by position.
 type Renderers = Vec<Arc<dyn Renderer>>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn very_many_results_are_announced() {
+        assert_eq!(size_note(200_000, 5), None);
+        let note = size_note(2_000_000, 5).unwrap();
+        assert!(note.starts_with("about 10000000 results will take some 2.0 GB"), "{note}");
+    }
+}

@@ -364,10 +364,10 @@ impl CheckBuilder<'_> {
             threshold: meta.threshold,
             not: meta.negate,
             from_records: own,
-            summary: self.summary(fold.stats),
+            summary: self.summary(fold.stats, meta.range),
             by_tag: by_tag
                 .into_iter()
-                .map(|(tag, stats)| (tag.to_string(), self.summary(stats)))
+                .map(|(tag, stats)| (tag.to_string(), self.summary(stats, meta.range)))
                 .filter(|(_, summary)| has_answers(summary))
                 .collect(),
             errors: fold
@@ -389,8 +389,13 @@ impl CheckBuilder<'_> {
         }
     }
 
-    fn summary(&self, mut stats: CheckStats) -> CheckSummary {
+    /// `range`: the evaluator's, which no interval of a mean need leave.
+    fn summary(&self, mut stats: CheckStats, range: (Option<f64>, Option<f64>)) -> CheckSummary {
         let mut summary = stats.finish(Confidence::default());
+        if let Some(mean) = &mut summary.mean {
+            mean.low = mean.low.map(|low| range.0.map_or(low, |least| low.max(least)));
+            mean.high = mean.high.map(|high| range.1.map_or(high, |most| high.min(most)));
+        }
         summary
             .warnings
             .retain(|warning| *warning != Warning::NotClustered);

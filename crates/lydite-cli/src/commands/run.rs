@@ -15,7 +15,7 @@ use super::{
 };
 use crate::CommandResult;
 use crate::outputs::OutputArgs;
-use crate::terminal::{self, Bar};
+use crate::terminal::{self, Follower};
 
 /// Judge a file of answers with a suite of checks.
 ///
@@ -77,10 +77,10 @@ pub(crate) fn run(args: Args) -> CommandResult {
     let stop = Arc::new(AtomicBool::new(false));
     catch_interrupts(&stop)?;
     let progress = Arc::new(Progress::default());
-    let mut bar = None;
+    let mut follower = None;
     let mut started = |start: &Started<'_>| {
         announce(start);
-        bar = Bar::follow(&progress, start.input_bytes);
+        follower = Some(Follower::start(&progress, start.input_bytes));
     };
     let outcome = job::run(
         request,
@@ -90,7 +90,7 @@ pub(crate) fn run(args: Args) -> CommandResult {
         &progress,
         &mut started,
     );
-    drop(bar);
+    drop(follower);
     let outcome = outcome.map_err(|error| error.to_string())?;
     for note in &outcome.notes {
         terminal::note(note);

@@ -181,6 +181,12 @@ pub(super) struct Surveyed {
 }
 
 impl Surveyed {
+    /// About how many records an input of so many bytes has; `None` where none was seen.
+    pub(super) fn estimate_records(&self, bytes: u64) -> Option<u64> {
+        let end = self.ahead.back()?.end;
+        bytes.saturating_mul(end.records).checked_div(end.bytes)
+    }
+
     /// An input that breaks off within the first records is refused before any of them is judged.
     fn look(&mut self) -> Result<Survey, InputError> {
         let mut survey = Survey::default();

@@ -579,6 +579,9 @@ mod tests {
     fn very_many_results_are_announced() {
         assert_eq!(size_note(200_000, 5), None);
         let note = size_note(2_000_000, 5).unwrap();
-        assert!(note.starts_with("about 10000000 results will take some 2.0 GB"), "{note}");
+        assert!(
+            note.starts_with("about 10000000 results will take some 2.0 GB"),
+            "{note}"
+        );
     }
 }

@@ -393,8 +393,12 @@ impl CheckBuilder<'_> {
     fn summary(&self, mut stats: CheckStats, range: (Option<f64>, Option<f64>)) -> CheckSummary {
         let mut summary = stats.finish(Confidence::default());
         if let Some(mean) = &mut summary.mean {
-            mean.low = mean.low.map(|low| range.0.map_or(low, |least| low.max(least)));
-            mean.high = mean.high.map(|high| range.1.map_or(high, |most| high.min(most)));
+            mean.low = mean
+                .low
+                .map(|low| range.0.map_or(low, |least| low.max(least)));
+            mean.high = mean
+                .high
+                .map(|high| range.1.map_or(high, |most| high.min(most)));
         }
         summary
             .warnings

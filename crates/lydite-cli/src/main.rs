@@ -15,7 +15,13 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Judge the outputs of LLM applications, with results that can be trusted.
 #[derive(Debug, Parser)]
-#[command(name = "lydite", version, max_term_width = 100, propagate_version = true, arg_required_else_help = true)]
+#[command(
+    name = "lydite",
+    version,
+    max_term_width = 100,
+    propagate_version = true,
+    arg_required_else_help = true
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -12,7 +12,7 @@ use lydite::job::Output;
 use crate::terminal;
 
 #[derive(Clone, Debug, Args)]
-pub struct OutputArgs {
+pub(crate) struct OutputArgs {
     /// What stdout gets [default: text].
     #[arg(long, value_name = "FORMAT")]
     format: Option<FormatName>,
@@ -59,7 +59,7 @@ impl ValueEnum for FormatName {
 
 impl OutputArgs {
     /// Opens the files and stdout.
-    pub fn open(&self) -> Result<Vec<Output>, String> {
+    pub(crate) fn open(&self) -> Result<Vec<Output>, String> {
         let wanted = self.format.map(|name| name.0);
         let mut outputs = Vec::new();
         for (index, path) in self.output.iter().enumerate() {
@@ -69,24 +69,38 @@ impl OutputArgs {
             let format = OutputFormat::of_path(path).or(wanted).ok_or_else(|| {
                 format!("--output {}: the ending names no format; use .json .jsonl .csv .xml .md .txt, or say --format", path.display())
             })?;
-            outputs.push(Output { format, to: Box::new(create(path)?), name: path.display().to_string(), color: false });
+            outputs.push(Output {
+                format,
+                to: Box::new(create(path)?),
+                name: path.display().to_string(),
+                color: false,
+            });
         }
         let stdout = wanted.unwrap_or(OutputFormat::Text);
         if !outputs.iter().any(|output| output.format == stdout) {
             let color = terminal::stdout_color();
-            outputs.push(Output { format: stdout, to: Box::new(std::io::stdout()), name: "stdout".into(), color });
+            outputs.push(Output {
+                format: stdout,
+                to: Box::new(std::io::stdout()),
+                name: "stdout".into(),
+                color,
+            });
         }
         Ok(outputs)
     }
 
     /// Whether stdout gets something other than the text report.
-    pub fn stdout_is_data(&self) -> bool {
+    pub(crate) fn stdout_is_data(&self) -> bool {
         self.format.is_some_and(|name| name.0 != OutputFormat::Text)
     }
 }
 
 fn create(path: &Path) -> Result<BufWriter<Replaced>, String> {
-    let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path);
     file.map(|file| BufWriter::with_capacity(256 << 10, Replaced { file, begun: false }))
         .map_err(|error| format!("can't write {}: {error}", path.display()))
 }

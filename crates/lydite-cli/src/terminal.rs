@@ -26,53 +26,60 @@ macro_rules! outln {
 pub(crate) use {out, outln};
 
 /// Where the reader at the other end has gone (`| head`), there is nothing left to do.
-pub fn write_out(text: std::fmt::Arguments<'_>) {
+pub(crate) fn write_out(text: std::fmt::Arguments<'_>) {
     let mut stdout = std::io::stdout().lock();
     if let Err(failure) = stdout.write_fmt(text).and_then(|()| stdout.flush()) {
         if failure.kind() != std::io::ErrorKind::BrokenPipe {
             error(&format!("can't write to stdout: {failure}"));
         }
-        std::process::exit(if failure.kind() == std::io::ErrorKind::BrokenPipe { 0 } else { 2 });
+        std::process::exit(if failure.kind() == std::io::ErrorKind::BrokenPipe {
+            0
+        } else {
+            2
+        });
     }
 }
 
-pub fn error(message: &str) {
+pub(crate) fn error(message: &str) {
     let mut err = anstream::stderr().lock();
     // Nobody is left to tell where stderr is closed.
     let _ = writeln!(err, "{RED}error{RED:#}: {message}");
 }
 
-pub fn note(message: &str) {
+pub(crate) fn note(message: &str) {
     let mut err = anstream::stderr().lock();
     let _ = writeln!(err, "{YELLOW}note{YELLOW:#}: {message}");
 }
 
-pub fn say(message: &str) {
+pub(crate) fn say(message: &str) {
     let mut err = anstream::stderr().lock();
     let _ = writeln!(err, "{message}");
 }
 
 /// Whether stdout takes colours: a terminal, without `NO_COLOR`.
-pub fn stdout_color() -> bool {
+pub(crate) fn stdout_color() -> bool {
     anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never
 }
 
 /// A bar with rate, time left and errors while a run goes on, on a terminal only.
-pub struct Bar {
+pub(crate) struct Bar {
     done: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Bar {
     /// Follows `progress` until it is dropped. `bytes` is the length of the input, where it is known.
-    pub fn follow(progress: &Arc<Progress>, bytes: Option<u64>) -> Option<Self> {
+    pub(crate) fn follow(progress: &Arc<Progress>, bytes: Option<u64>) -> Option<Self> {
         if !std::io::stderr().is_terminal() {
             return None;
         }
         let done = Arc::new(AtomicBool::new(false));
         let (progress, stop) = (Arc::clone(progress), Arc::clone(&done));
         let thread = std::thread::spawn(move || draw(&progress, bytes, &stop));
-        Some(Self { done, thread: Some(thread) })
+        Some(Self {
+            done,
+            thread: Some(thread),
+        })
     }
 }
 

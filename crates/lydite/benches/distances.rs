@@ -1,5 +1,11 @@
 //! Times of the string distances and of text normalisation: `cargo bench -p lydite --bench distances`.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test may fail by panicking"
+)]
+
 use divan::{Bencher, black_box};
 use lydite::text::distance::{Distance, DistanceScratch};
 use lydite::text::find::Finder;

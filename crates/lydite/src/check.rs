@@ -50,20 +50,33 @@ impl CheckSpec {
     /// A check whose `threshold`, `not` and `on_missing` stand among its parameters.
     pub fn from_flat_params(name: &str, params: &Node) -> Result<Self, CheckErrors> {
         let mut params = params.clone();
-        let mut spec = Self { name: name.to_owned(), references: true, ..Self::default() };
+        let mut spec = Self {
+            name: name.to_owned(),
+            references: true,
+            ..Self::default()
+        };
         if let NodeValue::Mapping(entries) = &mut params.value {
             let mut take = |key: &str| {
-                let index = entries.iter().position(|(name, _)| name.as_str() == Some(key))?;
+                let index = entries
+                    .iter()
+                    .position(|(name, _)| name.as_str() == Some(key))?;
                 Some(entries.remove(index).1)
             };
             if let Some(node) = take("threshold") {
-                spec.threshold = Some(node.deserialize_into().map_err(|error| wrong("threshold", error))?);
+                spec.threshold = Some(
+                    node.deserialize_into()
+                        .map_err(|error| wrong("threshold", error))?,
+                );
             }
             if let Some(node) = take("not") {
-                spec.negate = node.deserialize_into().map_err(|error| wrong("not", error))?;
+                spec.negate = node
+                    .deserialize_into()
+                    .map_err(|error| wrong("not", error))?;
             }
             if let Some(node) = take("on_missing") {
-                spec.on_missing = node.deserialize_into().map_err(|error| wrong("on_missing", error))?;
+                spec.on_missing = node
+                    .deserialize_into()
+                    .map_err(|error| wrong("on_missing", error))?;
             }
         }
         spec.params = Some(params);
@@ -73,7 +86,12 @@ impl CheckSpec {
 
 fn wrong(key: &str, error: DeError) -> CheckErrors {
     let place = CheckPlace::Params(format!("/{key}"));
-    CheckErrors(vec![CheckError { place, span: error.span, message: error.message, help: None }])
+    CheckErrors(vec![CheckError {
+        place,
+        span: error.span,
+        message: error.message,
+        help: None,
+    }])
 }
 
 /// What is wrong with a check: every error, each with the part of the check it is about.
@@ -105,7 +123,12 @@ pub enum CheckPlace {
 
 impl CheckErrors {
     fn push(&mut self, place: CheckPlace, message: impl Into<String>, help: Option<&str>) {
-        self.0.push(CheckError { place, span: Span::default(), message: message.into(), help: help.map(str::to_owned) });
+        self.0.push(CheckError {
+            place,
+            span: Span::default(),
+            message: message.into(),
+            help: help.map(str::to_owned),
+        });
     }
 
     fn params(&mut self, errors: ParamErrors) {
@@ -163,7 +186,11 @@ impl Condition {
     /// Compiles an expression over a record's fields (`extra.<key>` for the other keys).
     pub fn new(source: &str, wanted: &mut Wanted) -> Result<Self, String> {
         let expr = Expr::compile(source).map_err(|error| error.to_string())?;
-        let mut condition = Self { fields: Vec::new(), extra: Vec::new(), expr };
+        let mut condition = Self {
+            fields: Vec::new(),
+            extra: Vec::new(),
+            expr,
+        };
         let roots: Vec<String> = condition.expr.roots().iter().cloned().collect();
         for root in roots {
             if root == "extra" {
@@ -179,13 +206,19 @@ impl Condition {
 
     /// Whether it looks at the record's id.
     pub fn reads_id(&self) -> bool {
-        self.fields.iter().any(|(root, _)| root == Field::Id.as_str())
+        self.fields
+            .iter()
+            .any(|(root, _)| root == Field::Id.as_str())
     }
 
     fn bind_extra(&mut self, wanted: &mut Wanted) -> Result<(), String> {
-        let keys = self.expr.members("extra").ok_or("name a key below `extra`, such as `extra.city`")?;
+        let keys = self
+            .expr
+            .members("extra")
+            .ok_or("name a key below `extra`, such as `extra.city`")?;
         for key in keys {
-            let path = FieldPath::parse(&format!("extra.{key}")).map_err(|error| error.to_string())?;
+            let path =
+                FieldPath::parse(&format!("extra.{key}")).map_err(|error| error.to_string())?;
             if let Some(path) = RowPath::new(&path, false, wanted) {
                 self.extra.push((key.to_owned(), path));
             }
@@ -201,10 +234,16 @@ impl Condition {
         };
         let lookup = |name: &str| {
             if name == "extra" {
-                let pairs = self.extra.iter().filter_map(|(key, path)| Some((key.as_str(), value(path)?)));
+                let pairs = self
+                    .extra
+                    .iter()
+                    .filter_map(|(key, path)| Some((key.as_str(), value(path)?)));
                 return Some(Value::from_pairs(pairs));
             }
-            self.fields.iter().find(|(known, _)| known == name).and_then(|(_, path)| value(path))
+            self.fields
+                .iter()
+                .find(|(known, _)| known == name)
+                .and_then(|(_, path)| value(path))
         };
         self.expr.eval(&lookup).map_err(|error| error.to_string())
     }
@@ -218,33 +257,57 @@ fn unknown_root(root: &str) -> String {
         .filter(|name| strsim::jaro_winkler(name, root) > 0.8);
     match nearest {
         Some(name) => format!("`{root}` is no field of a record; did you mean `{name}`?"),
-        None => format!("`{root}` is no field of a record; keys that are none are reached as `extra.{root}`"),
+        None => format!(
+            "`{root}` is no field of a record; keys that are none are reached as `extra.{root}`"
+        ),
     }
 }
 
 impl Check {
     /// Compiles a check and adds what it reads to `wanted`. Gives all errors at once.
-    pub fn compile(entry: &Entry, spec: CheckSpec, wanted: &mut Wanted) -> Result<Self, CheckErrors> {
+    pub fn compile(
+        entry: &Entry,
+        spec: CheckSpec,
+        wanted: &mut Wanted,
+    ) -> Result<Self, CheckErrors> {
         let mut errors = CheckErrors::default();
-        let mut params = spec.params.unwrap_or_else(|| Node::from_json(&serde_json::json!({})));
+        let mut params = spec
+            .params
+            .unwrap_or_else(|| Node::from_json(&serde_json::json!({})));
         let mut inputs = bind_inputs(&spec.inputs, wanted, &mut errors);
         let mut notes = Vec::new();
-        let reference = match own_reference(entry, &mut params, spec.references, &mut notes, &mut errors) {
-            Some(Reference::Path(path)) => {
-                inputs.extend(RowPath::new(&path, false, wanted).map(|path| (Field::Reference, path)));
-                None
-            }
-            Some(Reference::Own(own)) => Some(own),
-            None => None,
+        let reference =
+            match own_reference(entry, &mut params, spec.references, &mut notes, &mut errors) {
+                Some(Reference::Path(path)) => {
+                    inputs.extend(
+                        RowPath::new(&path, false, wanted).map(|path| (Field::Reference, path)),
+                    );
+                    None
+                }
+                Some(Reference::Own(own)) => Some(own),
+                None => None,
+            };
+        let leaves = if spec.references {
+            find_references(&params, wanted, &mut notes)
+        } else {
+            Vec::new()
         };
-        let leaves = if spec.references { find_references(&params, wanted, &mut notes) } else { Vec::new() };
         let scorer = CheckScorer::new(entry, &spec.name, &params, leaves);
-        let when = spec.when.map(|source| Condition::new(&source, wanted)).transpose();
+        let when = spec
+            .when
+            .map(|source| Condition::new(&source, wanted))
+            .transpose();
         let when = when.unwrap_or_else(|message| {
             errors.push(CheckPlace::When, message, None);
             None
         });
-        check_verdict(entry.info, &spec.name, spec.negate, spec.threshold, &mut errors);
+        check_verdict(
+            entry.info,
+            &spec.name,
+            spec.negate,
+            spec.threshold,
+            &mut errors,
+        );
         let scorer = match scorer {
             Ok(scorer) if errors.0.is_empty() => scorer,
             scorer => {
@@ -278,19 +341,30 @@ impl Check {
 
     /// The paths into the record that fields and parameters are taken from, each with what takes it.
     pub fn record_paths(&self) -> impl Iterator<Item = (String, FieldPath)> {
-        let inputs = self.inputs.iter().map(|(field, path)| (format!("`{field}`"), path));
+        let inputs = self
+            .inputs
+            .iter()
+            .map(|(field, path)| (format!("`{field}`"), path));
         let leaves = match &self.scorer {
             CheckScorer::Ready(_) => &[],
             CheckScorer::Filled(template) => template.leaves.as_slice(),
         };
-        let params = leaves.iter().map(|(pointer, path)| (format!("the parameter `{}`", pointer.trim_start_matches('/')), path));
-        inputs.chain(params).filter_map(|(what, path)| Some((what, FieldPath::parse(&path.to_string()).ok()?)))
+        let params = leaves.iter().map(|(pointer, path)| {
+            (
+                format!("the parameter `{}`", pointer.trim_start_matches('/')),
+                path,
+            )
+        });
+        inputs
+            .chain(params)
+            .filter_map(|(what, path)| Some((what, FieldPath::parse(&path.to_string()).ok()?)))
     }
 
     /// Whether two checks of one evaluator measure the same: equal parameters, defaults filled in,
     /// and what the verdict hangs on. `self` is a record's own; what it leaves out it takes over.
     pub fn same_measure(&self, other: &Self, entry: &Entry) -> bool {
-        let literal = |check: &Self| matches!(check.scorer, CheckScorer::Ready(_)) && check.inputs.is_empty();
+        let literal =
+            |check: &Self| matches!(check.scorer, CheckScorer::Ready(_)) && check.inputs.is_empty();
         let normal = |check: &Self| entry.normalise_params(&check.params).ok();
         self.info.id == other.info.id
             && literal(self)
@@ -307,12 +381,23 @@ impl Check {
     }
 
     /// Judges one record.
-    pub fn judge<'r>(&self, slots: &Slots<'r>, arena: &'r Bump, bench: &mut Bench, explain: bool) -> Judged {
+    pub fn judge<'r>(
+        &self,
+        slots: &Slots<'r>,
+        arena: &'r Bump,
+        bench: &mut Bench,
+        explain: bool,
+    ) -> Judged {
         if let Some(when) = &self.when {
             match when.holds(slots, arena) {
                 Ok(true) => {}
                 Ok(false) => return self.settle(Cell::Skipped(Code::WhenFalse), None),
-                Err(message) => return self.settle(Cell::Errored(Code::InvalidExpression), because(message)),
+                Err(message) => {
+                    return self.settle(
+                        Cell::Errored(Code::InvalidExpression),
+                        Some(because(message)),
+                    );
+                }
             }
         }
         if self.inputs.is_empty() && self.reference.is_none() {
@@ -320,40 +405,71 @@ impl Check {
         }
         match self.own_view(slots, arena) {
             Ok(view) => self.run(&Row::new(arena.alloc(view)), slots, arena, bench, explain),
-            Err((field, message)) => self.settle(Cell::Errored(Code::InvalidField(field)), because(message)),
+            Err((field, message)) => self.settle(
+                Cell::Errored(Code::InvalidField(field)),
+                Some(because(message)),
+            ),
         }
     }
 
     /// The record with this check's `inputs` and `reference` in their places.
-    fn own_view<'r>(&self, slots: &Slots<'r>, arena: &'r Bump) -> Result<Slots<'r>, (Field, String)> {
+    fn own_view<'r>(
+        &self,
+        slots: &Slots<'r>,
+        arena: &'r Bump,
+    ) -> Result<Slots<'r>, (Field, String)> {
         let mut view = *slots;
         for (field, path) in &self.inputs {
             let value = path.resolve(slots, arena);
-            override_field(&mut view, *field, value, arena).map_err(|error| (*field, error.to_string()))?;
+            override_field(&mut view, *field, value, arena)
+                .map_err(|error| (*field, error.to_string()))?;
         }
         if let Some(reference) = &self.reference {
             let source: &'r str = arena.alloc_str(&reference.source);
-            let value = if reference.is_text { Raw::Text(source) } else { Raw::Json(source) };
+            let value = if reference.is_text {
+                Raw::Text(source)
+            } else {
+                Raw::Json(source)
+            };
             override_field(&mut view, Field::Reference, Some(value), arena)
                 .map_err(|error| (Field::Reference, error.to_string()))?;
         }
         Ok(view)
     }
 
-    fn run<'r>(&self, row: &Row<'_>, slots: &Slots<'r>, arena: &'r Bump, bench: &mut Bench, explain: bool) -> Judged {
+    fn run<'r>(
+        &self,
+        row: &Row<'_>,
+        slots: &Slots<'r>,
+        arena: &'r Bump,
+        bench: &mut Bench,
+        explain: bool,
+    ) -> Judged {
         match &self.scorer {
             CheckScorer::Ready(prepared) => self.score(prepared, row, &mut bench.scratch, explain),
             CheckScorer::Filled(template) => {
-                let Bench { scratch, filled, key } = bench;
+                let Bench {
+                    scratch,
+                    filled,
+                    key,
+                } = bench;
                 match template.fill(slots, arena, filled, key) {
                     Ok(prepared) => self.score(prepared, row, scratch, explain),
-                    Err((code, message)) => self.settle(Cell::Errored(code), because(message)),
+                    Err((code, message)) => {
+                        self.settle(Cell::Errored(code), Some(because(message)))
+                    }
                 }
             }
         }
     }
 
-    fn score(&self, prepared: &Prepared, row: &Row<'_>, scratch: &mut Scratch, explain: bool) -> Judged {
+    fn score(
+        &self,
+        prepared: &Prepared,
+        row: &Row<'_>,
+        scratch: &mut Scratch,
+        explain: bool,
+    ) -> Judged {
         let Scorer::Pure(scorer) = &prepared.scorer;
         let cell = scorer.score(row, scratch);
         let explanation = explain.then(|| Box::new(scorer.explain(row, cell, scratch)));
@@ -362,25 +478,47 @@ impl Check {
 
     /// The one place where a cell gets its verdict: missing field, threshold, then `not`.
     fn settle(&self, cell: Cell, explanation: Option<Box<Explanation>>) -> Judged {
-        let missing = matches!(cell, Cell::Errored(Code::MissingField(_) | Code::MissingPath));
+        let missing = matches!(
+            cell,
+            Cell::Errored(Code::MissingField(_) | Code::MissingPath)
+        );
         match (cell, self.on_missing) {
-            (Cell::Errored(code), OnMissing::Skip) if missing => Judged { cell: Cell::Skipped(code), verdict: None, natural: None, explanation: None },
+            (Cell::Errored(code), OnMissing::Skip) if missing => Judged {
+                cell: Cell::Skipped(code),
+                verdict: None,
+                natural: None,
+                explanation: None,
+            },
             (Cell::Errored(code), OnMissing::Fail) if missing => Judged {
-                cell: Cell::Scored { score: None, natural: None, flags: 0 },
+                cell: Cell::Scored {
+                    score: None,
+                    natural: None,
+                    flags: 0,
+                },
                 verdict: Some(Verdict::Fail),
                 natural: None,
-                explanation: Some(explanation.filter(|e| e.reason.is_some()).unwrap_or_else(|| Box::new(Explanation::reason(code.message())))),
+                explanation: Some(
+                    explanation
+                        .filter(|e| e.reason.is_some())
+                        .unwrap_or_else(|| Box::new(Explanation::reason(code.message()))),
+                ),
             },
             (cell, _) => {
-                let (verdict, natural) = decide(cell, self.info.direction, self.threshold, self.negate);
-                Judged { cell, verdict, natural, explanation }
+                let (verdict, natural) =
+                    decide(cell, self.info.direction, self.threshold, self.negate);
+                Judged {
+                    cell,
+                    verdict,
+                    natural,
+                    explanation,
+                }
             }
         }
     }
 }
 
-fn because(message: String) -> Option<Box<Explanation>> {
-    Some(Box::new(Explanation::reason(message)))
+fn because(message: String) -> Box<Explanation> {
+    Box::new(Explanation::reason(message))
 }
 
 /// One answer judged by one check.
@@ -396,19 +534,37 @@ pub struct Judged {
 
 /// The verdict of a cell under a threshold and `not`, and the natural verdict where that differs
 /// in kind (a threshold or `not` stands on the check).
-pub fn decide(cell: Cell, direction: Direction, threshold: Option<f64>, negate: bool) -> (Option<Verdict>, Option<Verdict>) {
+pub fn decide(
+    cell: Cell,
+    direction: Direction,
+    threshold: Option<f64>,
+    negate: bool,
+) -> (Option<Verdict>, Option<Verdict>) {
     let (score, natural) = match cell {
         Cell::Scored { score, natural, .. } => (score, natural),
         Cell::Skipped(_) => return (None, None),
         Cell::Errored(_) => return (Some(Verdict::Inconclusive), None),
     };
     let graded = match (threshold, score) {
-        (Some(threshold), Some(score)) => Some(Verdict::from_bool(direction.meets(score.get(), threshold))),
+        (Some(threshold), Some(score)) => {
+            Some(Verdict::from_bool(direction.meets(score.get(), threshold)))
+        }
         (Some(_), None) => Some(Verdict::Inconclusive),
         (None, _) => natural,
     };
-    let verdict = if negate { graded.map(Verdict::negated) } else { graded };
-    (verdict, if threshold.is_some() || negate { natural } else { None })
+    let verdict = if negate {
+        graded.map(Verdict::negated)
+    } else {
+        graded
+    };
+    (
+        verdict,
+        if threshold.is_some() || negate {
+            natural
+        } else {
+            None
+        },
+    )
 }
 
 /// What one thread keeps between rows.
@@ -420,7 +576,12 @@ pub struct Bench {
 }
 
 impl CheckScorer {
-    fn new(entry: &Entry, check: &str, params: &Node, leaves: Vec<(String, RowPath)>) -> Result<Self, ParamErrors> {
+    fn new(
+        entry: &Entry,
+        check: &str,
+        params: &Node,
+        leaves: Vec<(String, RowPath)>,
+    ) -> Result<Self, ParamErrors> {
         if leaves.is_empty() {
             return entry.prepare(params, &Prepare { check }).map(Self::Ready);
         }
@@ -436,27 +597,50 @@ impl CheckScorer {
     }
 }
 
-fn bind_inputs(inputs: &[(Field, FieldPath)], wanted: &mut Wanted, errors: &mut CheckErrors) -> Vec<(Field, RowPath)> {
+fn bind_inputs(
+    inputs: &[(Field, FieldPath)],
+    wanted: &mut Wanted,
+    errors: &mut CheckErrors,
+) -> Vec<(Field, RowPath)> {
     let mut bound = Vec::with_capacity(inputs.len());
     for (field, path) in inputs {
         match RowPath::new(path, true, wanted) {
             Some(row_path) => bound.push((*field, row_path)),
-            None => errors.push(CheckPlace::Input(*field), format!("`{path}` is no path into a record"), Some("name a key after `extra.`")),
+            None => errors.push(
+                CheckPlace::Input(*field),
+                format!("`{path}` is no path into a record"),
+                Some("name a key after `extra.`"),
+            ),
         }
     }
     bound
 }
 
-fn check_verdict(info: &Info, name: &str, negate: bool, threshold: Option<f64>, errors: &mut CheckErrors) {
+fn check_verdict(
+    info: &Info,
+    name: &str,
+    negate: bool,
+    threshold: Option<f64>,
+    errors: &mut CheckErrors,
+) {
     if negate && threshold.is_none() && !info.natural_verdict {
         let message = format!("`{name}` only measures, so there is no verdict for `not` to negate");
         errors.push(CheckPlace::Not, message, Some("set a `threshold`"));
     }
     let Some(threshold) = threshold else { return };
     let (least, most) = info.range;
-    if !threshold.is_finite() || least.is_some_and(|least| threshold < least) || most.is_some_and(|most| threshold > most) {
-        let bound = |side: Option<f64>, open: &str| side.map_or_else(|| open.to_owned(), |side| side.to_string());
-        let message = format!("the threshold {threshold} is outside the evaluator's range, {} to {}", bound(least, "-∞"), bound(most, "∞"));
+    if !threshold.is_finite()
+        || least.is_some_and(|least| threshold < least)
+        || most.is_some_and(|most| threshold > most)
+    {
+        let bound = |side: Option<f64>, open: &str| {
+            side.map_or_else(|| open.to_owned(), |side| side.to_string())
+        };
+        let message = format!(
+            "the threshold {threshold} is outside the evaluator's range, {} to {}",
+            bound(least, "-∞"),
+            bound(most, "∞")
+        );
         errors.push(CheckPlace::Threshold, message, None);
     }
 }
@@ -491,9 +675,18 @@ fn own_reference(
 
 /// Takes `reference` and its alias out of the parameters.
 fn take_reference(entry: &Entry, params: &mut Node) -> Result<Option<Node>, ParamErrors> {
-    let NodeValue::Mapping(entries) = &mut params.value else { return Ok(None) };
-    let names: Vec<&str> = std::iter::once("reference").chain(entry.info.reference_alias).collect();
-    let own_key = |key: &str| entry.schema.pointer(&format!("/properties/{key}")).is_some();
+    let NodeValue::Mapping(entries) = &mut params.value else {
+        return Ok(None);
+    };
+    let names: Vec<&str> = std::iter::once("reference")
+        .chain(entry.info.reference_alias)
+        .collect();
+    let own_key = |key: &str| {
+        entry
+            .schema
+            .pointer(&format!("/properties/{key}"))
+            .is_some()
+    };
     let mut taken: Option<(String, Node)> = None;
     let mut index = 0;
     while let Some((key, _)) = entries.get(index) {
@@ -509,10 +702,17 @@ fn take_reference(entry: &Entry, params: &mut Node) -> Result<Option<Node>, Para
         }
         let (_, value) = entries.remove(index);
         if is_null {
-            return Err(ParamErrors::with_help(format!("/{name}"), "value is null", "quote it if you mean the text, or leave it out"));
+            return Err(ParamErrors::with_help(
+                format!("/{name}"),
+                "value is null",
+                "quote it if you mean the text, or leave it out",
+            ));
         }
         if let Some((first, _)) = &taken {
-            return Err(ParamErrors::one(format!("/{name}"), format!("`{first}` and `{name}` are two names for the reference")));
+            return Err(ParamErrors::one(
+                format!("/{name}"),
+                format!("`{first}` and `{name}` are two names for the reference"),
+            ));
         }
         taken = Some((name, value));
     }
@@ -522,13 +722,17 @@ fn take_reference(entry: &Entry, params: &mut Node) -> Result<Option<Node>, Para
 impl OwnReference {
     /// Scalars keep their source text: a plain `1.10` is that text, and the number for JSON evaluators.
     fn new(node: &Node) -> Self {
-        match node.as_str() {
-            Some(text) => Self { source: text.to_owned(), is_text: !is_json_scalar(node) },
-            None => {
-                let mut source = String::new();
-                write_json(node, &mut source);
-                Self { source, is_text: false }
-            }
+        if let Some(text) = node.as_str() {
+            return Self {
+                source: text.to_owned(),
+                is_text: !is_json_scalar(node),
+            };
+        }
+        let mut source = String::new();
+        write_json(node, &mut source);
+        Self {
+            source,
+            is_text: false,
         }
     }
 }
@@ -557,7 +761,9 @@ fn write_json(node: &Node, out: &mut String) {
             out.push('{');
             for (index, (key, value)) in entries.iter().enumerate() {
                 comma(out, index);
-                out.push_str(&serde_json::Value::from(key.as_str().unwrap_or_default()).to_string());
+                out.push_str(
+                    &serde_json::Value::from(key.as_str().unwrap_or_default()).to_string(),
+                );
                 out.push(':');
                 write_json(value, out);
             }
@@ -596,10 +802,16 @@ fn literal_place(node: &Node) -> Option<String> {
 
 fn is_path(inner: &str) -> bool {
     let is_part = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'/');
-    !inner.starts_with(|c: char| c.is_ascii_digit()) && inner.bytes().all(is_part) && FieldPath::parse(inner).is_ok()
+    !inner.starts_with(|c: char| c.is_ascii_digit())
+        && inner.bytes().all(is_part)
+        && FieldPath::parse(inner).is_ok()
 }
 
-fn find_references(params: &Node, wanted: &mut Wanted, notes: &mut Vec<String>) -> Vec<(String, RowPath)> {
+fn find_references(
+    params: &Node,
+    wanted: &mut Wanted,
+    notes: &mut Vec<String>,
+) -> Vec<(String, RowPath)> {
     let mut leaves = Vec::new();
     params.walk(&mut |pointer, node| {
         if let Some(path) = whole_reference(node, true)
@@ -623,7 +835,10 @@ struct Template {
 
 impl fmt::Debug for Template {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Template").field("check", &self.check).field("leaves", &self.leaves).finish_non_exhaustive()
+        f.debug_struct("Template")
+            .field("check", &self.check)
+            .field("leaves", &self.leaves)
+            .finish_non_exhaustive()
     }
 }
 
@@ -640,9 +855,19 @@ struct FilledEntry {
 }
 
 impl Template {
-    fn new(entry: Entry, check: String, params: Node, leaves: Vec<(String, RowPath)>) -> Result<Self, ParamErrors> {
+    fn new(
+        entry: Entry,
+        check: String,
+        params: Node,
+        leaves: Vec<(String, RowPath)>,
+    ) -> Result<Self, ParamErrors> {
         entry.check(&params, &|node| whole_reference(node, true).is_some())?;
-        Ok(Self { entry, check, params, leaves })
+        Ok(Self {
+            entry,
+            check,
+            params,
+            leaves,
+        })
     }
 
     fn fill<'c, 'r>(
@@ -655,10 +880,17 @@ impl Template {
         key.clear();
         key.push_str(&self.check);
         for (_, path) in &self.leaves {
-            let value = path
-                .resolve(slots, arena)
-                .ok_or_else(|| (Code::MissingPath, format!("the record has no `{path}`, which this check's parameters name")))?;
-            key.push(if matches!(value, Raw::Text(_)) { '\u{1}' } else { '\u{2}' });
+            let value = path.resolve(slots, arena).ok_or_else(|| {
+                (
+                    Code::MissingPath,
+                    format!("the record has no `{path}`, which this check's parameters name"),
+                )
+            })?;
+            key.push(if matches!(value, Raw::Text(_)) {
+                '\u{1}'
+            } else {
+                '\u{2}'
+            });
             key.push_str(value.source());
         }
         let hash = twox_hash::XxHash3_64::oneshot(key.as_bytes());
@@ -669,14 +901,19 @@ impl Template {
             .entry(hash, |entry| *entry.key == **key, |entry| entry.hash)
             .or_insert_with(|| self.prepare(slots, arena, key, hash))
             .into_mut();
-        entry.prepared.as_ref().map_err(|message| (Code::InvalidParameter, message.clone()))
+        entry
+            .prepared
+            .as_ref()
+            .map_err(|message| (Code::InvalidParameter, message.clone()))
     }
 
     fn prepare(&self, slots: &Slots<'_>, arena: &Bump, key: &str, hash: u64) -> FilledEntry {
         let mut params = self.params.clone();
         let mut places = Vec::new();
         for (pointer, path) in &self.leaves {
-            let Some(value) = path.resolve(slots, arena) else { continue };
+            let Some(value) = path.resolve(slots, arena) else {
+                continue;
+            };
             places.push(path.to_string());
             if let Some(node) = params.pointer_mut(pointer) {
                 *node = match value {
@@ -689,7 +926,11 @@ impl Template {
             .entry
             .prepare(&params, &Prepare { check: &self.check })
             .map_err(|errors| format!("{} (read from {})", errors, places.join(", ")));
-        FilledEntry { hash, key: key.into(), prepared }
+        FilledEntry {
+            hash,
+            key: key.into(),
+            prepared,
+        }
     }
 }
 

@@ -50,7 +50,9 @@ pub struct Info {
 }
 
 /// The system that an evaluator comes from, and whose names and rules it keeps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
     ContextAi,
@@ -189,12 +191,20 @@ pub struct PatternCache(HashMap<(String, Flags, Anchor), Result<Pattern, Pattern
 impl PatternCache {
     const MOST: usize = 1024;
 
-    pub fn get(&mut self, source: &str, flags: Flags, anchor: Anchor) -> Result<&Pattern, &PatternError> {
+    pub fn get(
+        &mut self,
+        source: &str,
+        flags: Flags,
+        anchor: Anchor,
+    ) -> Result<&Pattern, &PatternError> {
         if self.0.len() >= Self::MOST {
             self.0.clear();
         }
         let key = (source.to_owned(), flags, anchor);
-        self.0.entry(key).or_insert_with(|| Pattern::new(source, flags, anchor)).as_ref()
+        self.0
+            .entry(key)
+            .or_insert_with(|| Pattern::new(source, flags, anchor))
+            .as_ref()
     }
 }
 
@@ -216,12 +226,26 @@ pub struct ParamError {
 
 impl ParamErrors {
     pub fn one(path: impl Into<String>, message: impl Into<String>) -> Self {
-        Self(vec![ParamError { path: path.into(), span: Span::default(), message: message.into(), help: None }])
+        Self(vec![ParamError {
+            path: path.into(),
+            span: Span::default(),
+            message: message.into(),
+            help: None,
+        }])
     }
 
     /// The same with advice on what to do.
-    pub fn with_help(path: impl Into<String>, message: impl Into<String>, help: impl Into<String>) -> Self {
-        Self(vec![ParamError { path: path.into(), span: Span::default(), message: message.into(), help: Some(help.into()) }])
+    pub fn with_help(
+        path: impl Into<String>,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) -> Self {
+        Self(vec![ParamError {
+            path: path.into(),
+            span: Span::default(),
+            message: message.into(),
+            help: Some(help.into()),
+        }])
     }
 }
 
@@ -246,7 +270,9 @@ pub struct Entry {
 
 impl fmt::Debug for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Entry").field("id", &self.info.id).finish_non_exhaustive()
+        f.debug_struct("Entry")
+            .field("id", &self.info.id)
+            .finish_non_exhaustive()
     }
 }
 
@@ -274,26 +300,43 @@ impl Entry {
     }
 
     /// Checks parameters against the schema; `is_place` tells those that each record fills.
-    pub fn check(&self, params: &Node, is_place: &dyn Fn(&Node) -> bool) -> Result<(), ParamErrors> {
+    pub fn check(
+        &self,
+        params: &Node,
+        is_place: &dyn Fn(&Node) -> bool,
+    ) -> Result<(), ParamErrors> {
         let params = self.with_lists(params);
         let problems = check_against_schema(&params, &self.schema, is_place);
-        if problems.is_empty() { Ok(()) } else { Err(ParamErrors(problems.into_iter().map(ParamError::from).collect())) }
+        if problems.is_empty() {
+            Ok(())
+        } else {
+            Err(ParamErrors(
+                problems.into_iter().map(ParamError::from).collect(),
+            ))
+        }
     }
 
     /// A plain value where a list is expected is a list of that one: `phrases: "Hello, world"`.
     fn with_lists<'n>(&self, params: &'n Node) -> Cow<'n, Node> {
         let is_list = |key: &Node| {
-            let kind = key.as_str().and_then(|key| self.schema.get("properties")?.get(key)?.get("type"));
+            let kind = key
+                .as_str()
+                .and_then(|key| self.schema.get("properties")?.get(key)?.get("type"));
             kind.is_some_and(|kind| kind == "array")
         };
-        let is_single = |(key, value): &(Node, Node)| matches!(value.value, NodeValue::Scalar(_)) && is_list(key);
+        let is_single = |(key, value): &(Node, Node)| {
+            matches!(value.value, NodeValue::Scalar(_)) && is_list(key)
+        };
         if !params.entries().iter().any(is_single) {
             return Cow::Borrowed(params);
         }
         let mut params = params.clone();
         if let NodeValue::Mapping(entries) = &mut params.value {
             for (_, value) in entries.iter_mut().filter(|entry| is_single(entry)) {
-                *value = Node { span: value.span, value: NodeValue::Sequence(vec![value.clone()]) };
+                *value = Node {
+                    span: value.span,
+                    value: NodeValue::Sequence(vec![value.clone()]),
+                };
             }
         }
         Cow::Owned(params)
@@ -306,7 +349,10 @@ impl Entry {
 
     /// The whole documentation in Markdown.
     pub fn docs(&self) -> &str {
-        self.schema.get("description").and_then(serde_json::Value::as_str).unwrap_or_default()
+        self.schema
+            .get("description")
+            .and_then(serde_json::Value::as_str)
+            .unwrap_or_default()
     }
 
     /// The documentation's first line.
@@ -325,20 +371,35 @@ impl Entry {
 
 impl From<Problem> for ParamError {
     fn from(problem: Problem) -> Self {
-        Self { path: problem.path, span: problem.span, message: problem.message, help: problem.help }
+        Self {
+            path: problem.path,
+            span: problem.span,
+            message: problem.message,
+            help: problem.help,
+        }
     }
 }
 
 fn prepare<E: Evaluator>(params: &Node, cx: &Prepare<'_>) -> Result<Prepared, ParamErrors> {
     let evaluator = E::deserialize(params).map_err(|error| {
-        ParamErrors(vec![ParamError { path: error.path, span: error.span, message: error.message, help: None }])
+        ParamErrors(vec![ParamError {
+            path: error.path,
+            span: error.span,
+            message: error.message,
+            help: None,
+        }])
     })?;
     let needs = evaluator.needs();
-    Ok(Prepared { scorer: evaluator.prepare(cx)?, needs })
+    Ok(Prepared {
+        scorer: evaluator.prepare(cx)?,
+        needs,
+    })
 }
 
 fn params_schema<E: Evaluator>() -> serde_json::Value {
-    let mut schema = schemars::SchemaGenerator::default().into_root_schema_for::<E>().to_value();
+    let mut schema = schemars::SchemaGenerator::default()
+        .into_root_schema_for::<E>()
+        .to_value();
     if let Some(object) = schema.as_object_mut() {
         object.remove("$schema");
     }
@@ -355,12 +416,17 @@ pub struct Registry {
 impl Registry {
     /// All evaluators that Lydite ships.
     pub fn builtin() -> Self {
-        crate::evaluators::ALL.iter().fold(Self::empty(), |registry, entry| registry.with(entry()))
+        crate::evaluators::ALL
+            .iter()
+            .fold(Self::empty(), |registry, entry| registry.with(entry()))
     }
 
     /// No evaluator at all, to be filled by [`Registry::with`].
     pub fn empty() -> Self {
-        Self { entries: Vec::new(), by_name: BTreeMap::new() }
+        Self {
+            entries: Vec::new(),
+            by_name: BTreeMap::new(),
+        }
     }
 
     /// The same with one more; an equal id or alias is replaced.
@@ -375,7 +441,9 @@ impl Registry {
 
     /// By id or alias.
     pub fn get(&self, name: &str) -> Option<&Entry> {
-        self.by_name.get(name).and_then(|&index| self.entries.get(index))
+        self.by_name
+            .get(name)
+            .and_then(|&index| self.entries.get(index))
     }
 
     pub fn entries(&self) -> &[Entry] {
@@ -409,13 +477,15 @@ pub fn best_reference<'r>(
     mut score: impl FnMut(&'r str) -> Cell,
 ) -> (Cell, usize) {
     let references = row.references();
-    let mut best = match references.first() {
-        Some(first) => (score(first), 0),
-        None => {
-            let code = if row.reference().is_some() { Code::NotText } else { Code::MissingField };
-            return (Cell::Errored(code(Field::Reference)), 0);
-        }
+    let Some(first) = references.first() else {
+        let code = if row.reference().is_some() {
+            Code::NotText
+        } else {
+            Code::MissingField
+        };
+        return (Cell::Errored(code(Field::Reference)), 0);
     };
+    let mut best = (score(first), 0);
     for (index, reference) in references.iter().enumerate().skip(1) {
         let cell = score(reference);
         let better = match (cell.score(), best.0.score()) {

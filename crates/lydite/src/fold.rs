@@ -1141,7 +1141,10 @@ mod tests {
                 line,
             };
             let cell = Cell::Errored(Code::NotText(Field::Output));
-            let explanation = Some(Box::new(Explanation::reason(format!("{line}{}", "é".repeat(2_000)))));
+            let explanation = Some(Box::new(Explanation::reason(format!(
+                "{line}{}",
+                "é".repeat(2_000)
+            ))));
             let judged = Judged {
                 cell,
                 verdict: Some(Verdict::Inconclusive),

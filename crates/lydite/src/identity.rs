@@ -13,8 +13,13 @@ use crate::json::{self, Json};
 use crate::record::{Content, Field, FieldSet, Raw, Role, Slots};
 
 /// The fields that a computed id is made of (the output tells which messages are before the answer).
-pub const IDENTITY: FieldSet =
-    FieldSet::of(&[Field::Query, Field::Messages, Field::Variables, Field::Contexts, Field::Output]);
+pub const IDENTITY: FieldSet = FieldSet::of(&[
+    Field::Query,
+    Field::Messages,
+    Field::Variables,
+    Field::Contexts,
+    Field::Output,
+]);
 
 /// The computed id; `None` where the record asks nothing.
 pub fn computed_id(slots: &Slots<'_>) -> Option<String> {
@@ -32,13 +37,22 @@ pub fn computed_id(slots: &Slots<'_>) -> Option<String> {
         object.push(("variables", variables));
     }
     if !slots.contexts.is_empty() {
-        let documents = slots.contexts.iter().map(|chunk| Json::String(chunk.document.into())).collect();
+        let documents = slots
+            .contexts
+            .iter()
+            .map(|chunk| Json::String(chunk.document.into()))
+            .collect();
         object.push(("contexts", Json::Array(documents)));
     }
     if object.is_empty() {
         return None;
     }
-    let tree = Json::Object(object.into_iter().map(|(key, value)| (key.into(), value)).collect());
+    let tree = Json::Object(
+        object
+            .into_iter()
+            .map(|(key, value)| (key.into(), value))
+            .collect(),
+    );
     let mut canonical = String::new();
     json::canonical(&tree, &mut canonical);
     let mut id = format!("{:032x}", XxHash3_128::oneshot(canonical.as_bytes()));
@@ -48,7 +62,11 @@ pub fn computed_id(slots: &Slots<'_>) -> Option<String> {
 
 /// The messages up to the last user turn, as role and content: an agent's calls after it are its work.
 fn before_answer<'r>(slots: &Slots<'r>) -> Vec<Json<'r>> {
-    let asked = slots.messages.iter().rposition(|turn| turn.role == Role::User).map_or(0, |last| last + 1);
+    let asked = slots
+        .messages
+        .iter()
+        .rposition(|turn| turn.role == Role::User)
+        .map_or(0, |last| last + 1);
     let turns = slots.messages.get(..asked).unwrap_or_default();
     // A lone user turn is the query, which is in the id already.
     if let ([_], true) = (turns, slots.query.is_some()) {
@@ -56,7 +74,12 @@ fn before_answer<'r>(slots: &Slots<'r>) -> Vec<Json<'r>> {
     }
     turns
         .iter()
-        .map(|turn| Json::Array(vec![Json::String(turn.role.as_str().into()), turn.content.map_or(Json::Null, content)]))
+        .map(|turn| {
+            Json::Array(vec![
+                Json::String(turn.role.as_str().into()),
+                turn.content.map_or(Json::Null, content),
+            ])
+        })
         .collect()
 }
 
@@ -73,7 +96,9 @@ fn content(content: Content<'_>) -> Json<'_> {
 pub fn answer_key(id: &str, model: Option<&str>) -> u64 {
     match model {
         None => XxHash3_64::oneshot(id.as_bytes()),
-        Some(model) => XxHash3_64::oneshot_with_seed(XxHash3_64::oneshot(model.as_bytes()), id.as_bytes()),
+        Some(model) => {
+            XxHash3_64::oneshot_with_seed(XxHash3_64::oneshot(model.as_bytes()), id.as_bytes())
+        }
     }
 }
 
@@ -84,7 +109,10 @@ pub fn case_key(id: &str) -> u64 {
 
 /// Where an answer stands in a seeded random order: a sample is those that come first.
 pub fn sample_rank(seed: u64, id: &str, trial: u32) -> u64 {
-    XxHash3_64::oneshot_with_seed(seed.wrapping_add(u64::from(trial).wrapping_mul(0x9E37_79B9_7F4A_7C15)), id.as_bytes())
+    XxHash3_64::oneshot_with_seed(
+        seed.wrapping_add(u64::from(trial).wrapping_mul(0x9E37_79B9_7F4A_7C15)),
+        id.as_bytes(),
+    )
 }
 
 /// `id~n`: the n-th case whose computed id is the same.
@@ -105,7 +133,10 @@ mod tests {
     fn id(record: &str) -> Option<String> {
         let mut survey = Survey::default();
         survey.add(record);
-        let wanted = Wanted { fields: IDENTITY, keys: Vec::new() };
+        let wanted = Wanted {
+            fields: IDENTITY,
+            keys: Vec::new(),
+        };
         let mapping = Mapping::new(&survey, &BTreeMap::new(), &wanted, false).unwrap();
         let arena = Bump::new();
         computed_id(Decoder::new(&mapping).decode(record, &arena).unwrap())
@@ -115,7 +146,11 @@ mod tests {
     #[test]
     fn test_vectors() {
         for (record, canonical, expected) in [
-            (r#"{"query": "What is 2 + 2?", "output": "4"}"#, r#"{"query":"What is 2 + 2?"}"#, "3d79812a22bafd07"),
+            (
+                r#"{"query": "What is 2 + 2?", "output": "4"}"#,
+                r#"{"query":"What is 2 + 2?"}"#,
+                "3d79812a22bafd07",
+            ),
             (
                 r#"{"output": "Nairobi", "variables": {"country": "Kenya", "n": 1.0}, "contexts": [{"document": "Kenya's capital is Nairobi.", "id": "1"}], "query": "Capital of {country}?", "model": "m"}"#,
                 r#"{"contexts":["Kenya's capital is Nairobi."],"query":"Capital of {country}?","variables":{"country":"Kenya","n":1}}"#,
@@ -135,7 +170,11 @@ mod tests {
 
     #[test]
     fn a_record_that_asks_nothing_has_no_computed_id() {
-        for record in [r#"{"output": "a"}"#, r#"{"output": "a", "query": null, "contexts": []}"#, "{}"] {
+        for record in [
+            r#"{"output": "a"}"#,
+            r#"{"output": "a", "query": null, "contexts": []}"#,
+            "{}",
+        ] {
             assert_eq!(id(record), None, "{record}");
         }
     }

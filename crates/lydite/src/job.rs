@@ -14,9 +14,9 @@ use std::time::SystemTime;
 
 use twox_hash::{XxHash3_64, XxHash3_128};
 
+use self::inputs::{Inputs, block_size};
 pub use self::writer::Output;
 pub(crate) use self::writer::OutputSet;
-use self::inputs::{Inputs, block_size};
 use self::writer::Writer;
 use crate::check::{Check, OnMissing};
 use crate::decode::{Mapping, MappingError, Survey, Wanted};
@@ -26,7 +26,10 @@ use crate::format::{InputError, OutputContext, Renderer};
 use crate::identity::IDENTITY;
 use crate::record::Field;
 use crate::report::{Report, ReportOptions, RunFacts, Stop};
-use crate::run_folder::{CheckFacts, Checkpoint, DataFacts, FolderError, Manifest, RUN_VERSION, RunFolder, RunOptions, SuiteFacts};
+use crate::run_folder::{
+    CheckFacts, Checkpoint, DataFacts, FolderError, Manifest, RUN_VERSION, RunFolder, RunOptions,
+    SuiteFacts,
+};
 use crate::runner::{self, Plan, Progress, RunEnd, RunError, Selection};
 use crate::suite::gate::Allowance;
 use crate::suite::{Suite, SuiteBuilder, SuiteErrors, own};
@@ -91,7 +94,10 @@ impl From<RunError> for JobError {
             RunError::Input(error) => Self::Input(error),
             RunError::Output(source) => match source.downcast::<FolderError>() {
                 Ok(error) => Self::Folder(error),
-                Err(source) => Self::Output { name: "the results".into(), source },
+                Err(source) => Self::Output {
+                    name: "the results".into(),
+                    source,
+                },
             },
         }
     }
@@ -134,7 +140,11 @@ pub fn run(
 ) -> Result<Outcome, JobError> {
     let mut suite = build_suite(&request, registry)?;
     adopt_dataset(&mut request, &suite)?;
-    let resumed = request.resume.as_deref().map(|name| find_run(&request, name)).transpose()?;
+    let resumed = request
+        .resume
+        .as_deref()
+        .map(|name| find_run(&request, name))
+        .transpose()?;
     let place = Place::new(&request, resumed.as_ref());
     let mut inputs = Inputs::new(&request, &suite)?;
     inputs.refuse_as_output(&outputs)?;
@@ -147,7 +157,10 @@ pub fn run(
     want_heads(&mut suite.wanted, &survey);
     let needs_reference = suite.needs_reference();
     let mapping = Mapping::new(&survey, &suite.fields(), &suite.wanted, needs_reference)?;
-    let asked = Wanted { fields: IDENTITY, keys: Vec::new() };
+    let asked = Wanted {
+        fields: IDENTITY,
+        keys: Vec::new(),
+    };
     let identity = Mapping::new(&survey, &suite.fields(), &asked, needs_reference)?;
     let missing = suite.missing_fields(&survey, &mapping);
     if !missing.is_empty() {
@@ -155,9 +168,17 @@ pub fn run(
     }
 
     let fold = Fold::new(suite.checks.iter().map(CheckMeta::from), request.samples);
-    let names: Vec<&str> = suite.checks.iter().map(|check| check.name.as_str()).collect();
+    let names: Vec<&str> = suite
+        .checks
+        .iter()
+        .map(|check| check.name.as_str())
+        .collect();
     let files = inputs.names();
-    let cx = OutputContext { files: &files, checks: &names, wide: request.wide };
+    let cx = OutputContext {
+        files: &files,
+        checks: &names,
+        wide: request.wide,
+    };
     let mut writer = Writer::new(OutputSet::new(outputs, &cx), fold.fresh());
     let checkpoint = place.start(&mut manifest, &suite, resumed, &mut writer, &cx)?;
     let renderers = writer.renderers();
@@ -167,7 +188,11 @@ pub fn run(
         mapping: &mapping,
         identity: &identity,
         condition: suite.condition.as_ref(),
-        selection: Selection { sample: None, limit: request.limit, shard: request.shard },
+        selection: Selection {
+            sample: None,
+            limit: request.limit,
+            shard: request.shard,
+        },
         renderers: &renderers,
         fold: &fold,
         samples: request.samples,
@@ -215,14 +240,22 @@ fn adopt_dataset(request: &mut Request, suite: &Suite) -> Result<(), JobError> {
         request.seed = request.seed.or(dataset.seed);
     }
     match request.shard {
-        Some((k, n)) if k == 0 || k > n => Err(JobError::Usage(format!("--shard {k}/{n}: expected k/n with k from 1 to n"))),
+        Some((k, n)) if k == 0 || k > n => Err(JobError::Usage(format!(
+            "--shard {k}/{n}: expected k/n with k from 1 to n"
+        ))),
         _ => Ok(()),
     }
 }
 
 /// What result lines, ids and reports need of a record beside what checks read.
 fn want_heads(wanted: &mut Wanted, survey: &Survey) {
-    for field in [Field::Id, Field::Model, Field::Trial, Field::Tags, Field::Cluster] {
+    for field in [
+        Field::Id,
+        Field::Model,
+        Field::Trial,
+        Field::Tags,
+        Field::Cluster,
+    ] {
         wanted.fields.insert(field);
     }
     if survey.brings_checks() {
@@ -231,14 +264,19 @@ fn want_heads(wanted: &mut Wanted, survey: &Survey) {
 }
 
 fn find_run(request: &Request, name: &str) -> Result<(RunFolder, Manifest), JobError> {
-    let root = request.store.as_deref().ok_or_else(|| JobError::Usage("--resume needs the stored run; leave --no-store out".into()))?;
+    let root = request.store.as_deref().ok_or_else(|| {
+        JobError::Usage("--resume needs the stored run; leave --no-store out".into())
+    })?;
     let folder = RunFolder::find(root, name)?;
     let manifest = folder.manifest()?;
     Ok((folder, manifest))
 }
 
 fn manifest(request: &Request, suite: &Suite, inputs: &Inputs, place: &Place) -> Manifest {
-    let path = request.suite.as_ref().map(|(_, path)| path.to_string_lossy().into_owned());
+    let path = request
+        .suite
+        .as_ref()
+        .map(|(_, path)| path.to_string_lossy().into_owned());
     let mut hashed = suite.source.clone();
     for added in &suite.added {
         hashed.push_str(&added.text);
@@ -251,7 +289,11 @@ fn manifest(request: &Request, suite: &Suite, inputs: &Inputs, place: &Place) ->
             name: suite.name.clone(),
             path,
             hash: format!("{:032x}", XxHash3_128::oneshot(hashed.as_bytes())),
-            added: suite.added.iter().map(|source| source.text.to_string()).collect(),
+            added: suite
+                .added
+                .iter()
+                .map(|source| source.text.to_string())
+                .collect(),
         }),
         checks: suite.checks.iter().map(check_facts).collect(),
         data: inputs.facts(),
@@ -298,12 +340,16 @@ impl Place {
             (None, Some(root)) => Some(root.join(new_run_id())),
             (None, None) => None,
         };
-        Self { folder, kept: resumed.is_some() }
+        Self {
+            folder,
+            kept: resumed.is_some(),
+        }
     }
 
     fn id(&self) -> String {
         let name = self.folder.as_deref().and_then(|folder| folder.file_name());
-        name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+        name.map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default()
     }
 
     fn copies(&self) -> Option<PathBuf> {
@@ -325,7 +371,10 @@ impl Place {
                 let checkpoint = folder.checkpoint()?;
                 (folder, checkpoint)
             }
-            (None, Some(path)) => (RunFolder::create(path, manifest, &suite.source)?, Checkpoint::default()),
+            (None, Some(path)) => (
+                RunFolder::create(path, manifest, &suite.source)?,
+                Checkpoint::default(),
+            ),
             (None, None) => return Ok(Checkpoint::default()),
         };
         self.kept = true;
@@ -351,13 +400,20 @@ impl Drop for Place {
 fn refuse_changes(before: &Manifest, now: &Manifest) -> Result<(), JobError> {
     let changed = if before.lydite != now.lydite {
         Some("Lydite's version".to_owned())
-    } else if before.suite.as_ref().map(|suite| &suite.hash) != now.suite.as_ref().map(|suite| &suite.hash) {
+    } else if before.suite.as_ref().map(|suite| &suite.hash)
+        != now.suite.as_ref().map(|suite| &suite.hash)
+    {
         Some("the suite".to_owned())
     } else if before.checks != now.checks {
         Some("the checks".to_owned())
     } else if before.options != now.options {
         Some("the selection or --wide".to_owned())
-    } else if before.data.iter().map(|data| &data.path).ne(now.data.iter().map(|data| &data.path)) {
+    } else if before
+        .data
+        .iter()
+        .map(|data| &data.path)
+        .ne(now.data.iter().map(|data| &data.path))
+    {
         Some("the list of data files".to_owned())
     } else {
         None
@@ -401,8 +457,16 @@ fn finish(
     };
     let mut notes = Vec::new();
     if !end.unknown_keys.is_empty() {
-        let keys: Vec<&str> = end.unknown_keys.iter().map(String::as_str).take(20).collect();
-        notes.push(format!("keys of the records that are no field, kept as `extra.<key>`: {}", keys.join(", ")));
+        let keys: Vec<&str> = end
+            .unknown_keys
+            .iter()
+            .map(String::as_str)
+            .take(20)
+            .collect();
+        notes.push(format!(
+            "keys of the records that are no field, kept as `extra.<key>`: {}",
+            keys.join(", ")
+        ));
     }
     if writer.repeated_ids() > 0 {
         notes.push(format!(
@@ -410,24 +474,45 @@ fn finish(
             writer.repeated_ids()
         ));
     }
-    let options = ReportOptions { run: facts, max_errors: request.max_errors, planned: None, other_shards: end.other_shards };
-    let (report, folder) = writer.finish(|fold| Report::build(fold, &suite.gates, options), &manifest)?;
+    let options = ReportOptions {
+        run: facts,
+        max_errors: request.max_errors,
+        planned: None,
+        other_shards: end.other_shards,
+    };
+    let (report, folder) =
+        writer.finish(|fold| Report::build(fold, &suite.gates, options), &manifest)?;
     let folder = match folder {
         // Where nothing was judged there is no run to keep.
         Some(folder) if report.exit.code == 2 => folder.delete().map(|()| None)?,
         folder => folder,
     };
-    Ok(Outcome { report, folder, notes })
+    Ok(Outcome {
+        report,
+        folder,
+        notes,
+    })
 }
 
 fn refused(bad: &BadRecord, inputs: &Inputs) -> JobError {
     let names = inputs.names();
     let file = names.get(bad.file as usize).map_or("input", String::as_str);
-    let field = bad.field.as_ref().map(|field| format!("`{field}`: ")).unwrap_or_default();
-    let hint = bad.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
+    let field = bad
+        .field
+        .as_ref()
+        .map(|field| format!("`{field}`: "))
+        .unwrap_or_default();
+    let hint = bad
+        .hint
+        .as_ref()
+        .map(|hint| format!("; {hint}"))
+        .unwrap_or_default();
     JobError::BadRecord {
         place: format!("{file}:{}:{}", bad.line, bad.column),
-        message: format!("{field}{}{hint} (--strict ends the run at the first bad record)", bad.message),
+        message: format!(
+            "{field}{}{hint} (--strict ends the run at the first bad record)",
+            bad.message
+        ),
     }
 }
 
@@ -439,15 +524,23 @@ fn now() -> String {
 fn new_run_id() -> String {
     let time: String = now().chars().filter(char::is_ascii_digit).collect();
     let (day, clock) = time.split_at_checked(8).unwrap_or((&time, ""));
-    let nanos = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos());
+    let nanos = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .map_or(0, |since| since.as_nanos());
     let mix = XxHash3_64::oneshot_with_seed(u64::from(std::process::id()), &nanos.to_le_bytes());
     format!("{day}-{clock}-{:06x}", mix & 0xff_ffff)
 }
 
 impl DataFacts {
     pub(crate) fn of(path: &std::path::Path) -> Self {
-        let size = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map(|data| data.len());
-        Self { path: path.to_string_lossy().into_owned(), size }
+        let size = std::fs::metadata(path)
+            .ok()
+            .filter(std::fs::Metadata::is_file)
+            .map(|data| data.len());
+        Self {
+            path: path.to_string_lossy().into_owned(),
+            size,
+        }
     }
 }
 

@@ -54,7 +54,11 @@ impl Verdict {
             Self::Partial => 1,
             Self::Pass => 0,
         };
-        if badness(self) >= badness(other) { self } else { other }
+        if badness(self) >= badness(other) {
+            self
+        } else {
+            other
+        }
     }
 }
 
@@ -87,7 +91,11 @@ impl Score {
 /// `flags` are the evaluator's warnings: bit *i* stands for `INFO.warnings[i]`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Cell {
-    Scored { score: Option<Score>, natural: Option<Verdict>, flags: u16 },
+    Scored {
+        score: Option<Score>,
+        natural: Option<Verdict>,
+        flags: u16,
+    },
     Skipped(Code),
     Errored(Code),
 }
@@ -95,13 +103,21 @@ pub enum Cell {
 impl Cell {
     /// A yes-or-no evaluator's answer: 1 and pass, or 0 and fail.
     pub const fn binary(pass: bool) -> Self {
-        Self::Scored { score: Some(Score::from_bool(pass)), natural: Some(Verdict::from_bool(pass)), flags: 0 }
+        Self::Scored {
+            score: Some(Score::from_bool(pass)),
+            natural: Some(Verdict::from_bool(pass)),
+            flags: 0,
+        }
     }
 
     /// A number without a verdict of its own; an error where it is not finite.
     pub fn measured(value: f64) -> Self {
         match Score::new(value) {
-            Some(score) => Self::Scored { score: Some(score), natural: None, flags: 0 },
+            Some(score) => Self::Scored {
+                score: Some(score),
+                natural: None,
+                flags: 0,
+            },
             None => Self::Errored(Code::NonFiniteNumber),
         }
     }
@@ -109,7 +125,15 @@ impl Cell {
     /// The same with warning bit `bit` set where `on`.
     pub fn warn_if(self, on: bool, bit: u16) -> Self {
         match self {
-            Self::Scored { score, natural, flags } if on => Self::Scored { score, natural, flags: flags | 1 << bit },
+            Self::Scored {
+                score,
+                natural,
+                flags,
+            } if on => Self::Scored {
+                score,
+                natural,
+                flags: flags | 1 << bit,
+            },
             other => other,
         }
     }
@@ -206,7 +230,10 @@ pub struct Explanation {
 
 impl Explanation {
     pub fn reason(text: impl Into<Cow<'static, str>>) -> Self {
-        Self { reason: Some(text.into()), ..Self::default() }
+        Self {
+            reason: Some(text.into()),
+            ..Self::default()
+        }
     }
 
     pub fn with(mut self, evidence: Evidence) -> Self {
@@ -226,7 +253,10 @@ pub struct Evidence {
 
 impl Evidence {
     pub fn new(kind: &'static str) -> Self {
-        Self { kind: Cow::Borrowed(kind), data: serde_json::Map::new() }
+        Self {
+            kind: Cow::Borrowed(kind),
+            data: serde_json::Map::new(),
+        }
     }
 
     pub fn set(mut self, key: &str, value: impl Into<serde_json::Value>) -> Self {
@@ -236,7 +266,10 @@ impl Evidence {
 
     /// Characters `[start, end)` of a text of the record.
     pub fn span(place: &str, start: usize, end: usize) -> Self {
-        Self::new("span").set("in", place).set("start", start).set("end", end)
+        Self::new("span")
+            .set("in", place)
+            .set("start", start)
+            .set("end", end)
     }
 }
 
@@ -249,13 +282,19 @@ mod tests {
         assert!(Score::new(f64::NAN).is_none());
         assert!(Score::new(f64::INFINITY).is_none());
         assert!(Score::new(-0.0).unwrap().get().is_sign_positive());
-        assert_eq!(Cell::measured(f64::NAN), Cell::Errored(Code::NonFiniteNumber));
+        assert_eq!(
+            Cell::measured(f64::NAN),
+            Cell::Errored(Code::NonFiniteNumber)
+        );
     }
 
     #[test]
     fn negation_swaps_pass_and_fail_only() {
         use Verdict::*;
-        assert_eq!([Pass, Fail, Partial, Inconclusive].map(Verdict::negated), [Fail, Pass, Partial, Inconclusive]);
+        assert_eq!(
+            [Pass, Fail, Partial, Inconclusive].map(Verdict::negated),
+            [Fail, Pass, Partial, Inconclusive]
+        );
     }
 
     #[test]

@@ -10,7 +10,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The fields of a record, by their one canonical name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
 pub enum Field {
@@ -95,7 +97,16 @@ impl Field {
 
     /// Whether the field holds text first of all: a CSV cell of it stays text whatever it looks like.
     pub const fn is_text(self) -> bool {
-        matches!(self, Self::Id | Self::Query | Self::Output | Self::Reference | Self::Model | Self::Cluster | Self::FinishReason)
+        matches!(
+            self,
+            Self::Id
+                | Self::Query
+                | Self::Output
+                | Self::Reference
+                | Self::Model
+                | Self::Cluster
+                | Self::FinishReason
+        )
     }
 }
 
@@ -116,7 +127,10 @@ impl FieldSet {
         let mut bits = 0;
         let mut i = 0;
         while i < fields.len() {
-            #[expect(clippy::indexing_slicing, reason = "i < fields.len() in this const loop")]
+            #[expect(
+                clippy::indexing_slicing,
+                reason = "i < fields.len() in this const loop"
+            )]
             let field = fields[i];
             bits |= 1 << field as u32;
             i += 1;
@@ -185,9 +199,15 @@ pub enum Content<'r> {
     Text(&'r str),
     /// JSON that is no string. `text` is its reading as text where it has one: a scalar's source
     /// text, or the one scalar of an object with a single entry.
-    Json { source: &'r str, text: Option<&'r str> },
+    Json {
+        source: &'r str,
+        text: Option<&'r str>,
+    },
     /// `{"parts": […]}`. `text` is there where all parts are text.
-    Parts { source: &'r str, text: Option<&'r str> },
+    Parts {
+        source: &'r str,
+        text: Option<&'r str>,
+    },
 }
 
 impl<'r> Content<'r> {
@@ -355,8 +375,14 @@ mod tests {
     fn sets() {
         let set = FieldSet::of(&[Field::Output, Field::Evaluators]);
         assert!(set.contains(Field::Output) && !set.contains(Field::Id));
-        assert_eq!(set.iter().collect::<Vec<_>>(), [Field::Output, Field::Evaluators]);
-        assert_eq!(set.without(Field::Output), FieldSet::of(&[Field::Evaluators]));
+        assert_eq!(
+            set.iter().collect::<Vec<_>>(),
+            [Field::Output, Field::Evaluators]
+        );
+        assert_eq!(
+            set.without(Field::Output),
+            FieldSet::of(&[Field::Evaluators])
+        );
     }
 
     fn shorten<'a>(row: Row<'static>) -> Row<'a> {

@@ -200,7 +200,10 @@ const fn is_one(n: &u32) -> bool {
     *n == 1
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
 const fn is_zero(n: &u32) -> bool {
     *n == 0
 }

@@ -124,7 +124,11 @@ pub struct Checkpoint {
 #[non_exhaustive]
 pub enum FolderError {
     #[error("can't {what} `{}`: {source}", path.display())]
-    Io { what: &'static str, path: PathBuf, source: io::Error },
+    Io {
+        what: &'static str,
+        path: PathBuf,
+        source: io::Error,
+    },
     #[error("`{}` is no run that Lydite wrote: {message}", path.display())]
     Damaged { path: PathBuf, message: String },
     #[error("no run `{name}` under `{}`; `lydite runs list` shows what is there", root.display())]
@@ -152,7 +156,9 @@ impl RunFolder {
     /// Makes the folder of a new run.
     pub fn create(path: &Path, manifest: &Manifest, suite: &str) -> Result<Self> {
         fs::create_dir_all(path).map_err(io_error("make", path))?;
-        let folder = Self { path: path.to_owned() };
+        let folder = Self {
+            path: path.to_owned(),
+        };
         folder.write("suite.yaml", suite.as_bytes())?;
         folder.write_manifest(manifest)?;
         Ok(folder)
@@ -160,9 +166,14 @@ impl RunFolder {
 
     /// Finds a run by id, by path or as `latest`.
     pub fn find(root: &Path, name: &str) -> Result<Self> {
-        let not_found = || FolderError::NotFound { name: name.to_owned(), root: root.to_owned() };
+        let not_found = || FolderError::NotFound {
+            name: name.to_owned(),
+            root: root.to_owned(),
+        };
         if name == "latest" {
-            return Self::list(root)?.pop().ok_or_else(|| FolderError::NoRuns { root: root.to_owned() });
+            return Self::list(root)?.pop().ok_or_else(|| FolderError::NoRuns {
+                root: root.to_owned(),
+            });
         }
         [root.join(name), PathBuf::from(name)]
             .into_iter()
@@ -192,7 +203,10 @@ impl RunFolder {
     }
 
     pub fn id(&self) -> String {
-        self.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+        self.path
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default()
     }
 
     pub fn results_path(&self) -> PathBuf {
@@ -228,11 +242,16 @@ impl RunFolder {
     pub fn bad_records(&self) -> Result<Vec<BadRecord>> {
         let bytes = self.checkpoint()?.bad_bytes;
         let path = self.path.join("bad_records.jsonl");
-        let Ok(file) = File::open(&path) else { return Ok(Vec::new()) };
+        let Ok(file) = File::open(&path) else {
+            return Ok(Vec::new());
+        };
         let mut bad = Vec::new();
         for line in BufReader::new(file.take(bytes)).lines() {
             let line = line.map_err(io_error("read", &path))?;
-            bad.push(serde_json::from_str(&line).map_err(|error| self.damaged("bad_records.jsonl", &error))?);
+            bad.push(
+                serde_json::from_str(&line)
+                    .map_err(|error| self.damaged("bad_records.jsonl", &error))?,
+            );
         }
         Ok(bad)
     }
@@ -240,29 +259,50 @@ impl RunFolder {
     /// The last checkpoint that was written whole.
     pub fn checkpoint(&self) -> Result<Checkpoint> {
         let path = self.path.join("checkpoints.jsonl");
-        let Ok(text) = fs::read_to_string(&path) else { return Ok(Checkpoint::default()) };
-        let whole = text.rfind('\n').and_then(|end| text.get(..end)).unwrap_or_default();
-        Ok(whole.lines().rev().find_map(|line| serde_json::from_str(line).ok()).unwrap_or_default())
+        let Ok(text) = fs::read_to_string(&path) else {
+            return Ok(Checkpoint::default());
+        };
+        let whole = text
+            .rfind('\n')
+            .and_then(|end| text.get(..end))
+            .unwrap_or_default();
+        Ok(whole
+            .lines()
+            .rev()
+            .find_map(|line| serde_json::from_str(line).ok())
+            .unwrap_or_default())
     }
 
     /// Opens the result files for appending, cut back to a checkpoint.
     pub fn append(&self, from: &Checkpoint) -> Result<Appender> {
         let open = |name: &str, length: u64| -> Result<File> {
             let path = self.path.join(name);
-            let mut file = OpenOptions::new().create(true).write(true).truncate(false).open(&path).map_err(io_error("open", &path))?;
+            let mut file = OpenOptions::new()
+                .create(true)
+                .write(true)
+                .truncate(false)
+                .open(&path)
+                .map_err(io_error("open", &path))?;
             let have = file.metadata().map_err(io_error("read", &path))?.len();
             if have < length {
                 return Err(FolderError::CannotResume {
                     id: self.id(),
-                    message: format!("{name} is shorter ({have} bytes) than its checkpoint says ({length})"),
+                    message: format!(
+                        "{name} is shorter ({have} bytes) than its checkpoint says ({length})"
+                    ),
                 });
             }
-            file.set_len(length).and_then(|()| file.seek(SeekFrom::Start(length))).map_err(io_error("cut", &path))?;
+            file.set_len(length)
+                .and_then(|()| file.seek(SeekFrom::Start(length)))
+                .map_err(io_error("cut", &path))?;
             Ok(file)
         };
         let checkpoints = self.path.join("checkpoints.jsonl");
-        let checkpoints_file =
-            OpenOptions::new().create(true).append(true).open(&checkpoints).map_err(io_error("open", &checkpoints))?;
+        let checkpoints_file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&checkpoints)
+            .map_err(io_error("open", &checkpoints))?;
         Ok(Appender {
             results: open("results.jsonl", from.results_bytes)?,
             bad: open("bad_records.jsonl", from.bad_bytes)?,
@@ -287,7 +327,8 @@ impl RunFolder {
     }
 
     fn write_json<T: Serialize>(&self, name: &str, value: &T) -> Result<()> {
-        let mut bytes = serde_json::to_vec_pretty(value).map_err(|error| self.damaged(name, &error))?;
+        let mut bytes =
+            serde_json::to_vec_pretty(value).map_err(|error| self.damaged(name, &error))?;
         bytes.push(b'\n');
         self.write(name, &bytes)
     }
@@ -299,7 +340,10 @@ impl RunFolder {
     }
 
     fn damaged(&self, name: &str, error: &serde_json::Error) -> FolderError {
-        FolderError::Damaged { path: self.path.join(name), message: error.to_string() }
+        FolderError::Damaged {
+            path: self.path.join(name),
+            message: error.to_string(),
+        }
     }
 }
 
@@ -329,7 +373,13 @@ pub struct Appender {
 
 impl Appender {
     /// Appends one block's lines and its checkpoint.
-    pub fn block(&mut self, lines: &[u8], bad: &[BadRecord], input_bytes: u64, input_hash: String) -> io::Result<()> {
+    pub fn block(
+        &mut self,
+        lines: &[u8],
+        bad: &[BadRecord],
+        input_bytes: u64,
+        input_hash: String,
+    ) -> io::Result<()> {
         self.results.write_all(lines)?;
         if !bad.is_empty() {
             let mut text = Vec::new();
@@ -367,7 +417,10 @@ mod tests {
     #[test]
     fn a_torn_checkpoint_is_passed_over_and_results_are_cut_back_to_the_last_whole_one() {
         let root = tempfile::tempdir().unwrap();
-        let manifest = Manifest { id: "r1".into(), ..Manifest::default() };
+        let manifest = Manifest {
+            id: "r1".into(),
+            ..Manifest::default()
+        };
         let folder = RunFolder::create(&root.path().join("r1"), &manifest, "").unwrap();
         let mut appender = folder.append(&Checkpoint::default()).unwrap();
         appender.block(b"one\n", &[], 10, "aa".into()).unwrap();
@@ -380,21 +433,59 @@ mod tests {
         fs::write(&torn, text).unwrap();
 
         let checkpoint = folder.checkpoint().unwrap();
-        assert_eq!((checkpoint.blocks, checkpoint.results_bytes, checkpoint.input_bytes), (2, 8, 20));
-        folder.append(&checkpoint).unwrap().block(b"three\n", &[], 30, "cc".into()).unwrap();
-        assert_eq!(fs::read_to_string(folder.results_path()).unwrap(), "one\ntwo\nthree\n");
+        assert_eq!(
+            (
+                checkpoint.blocks,
+                checkpoint.results_bytes,
+                checkpoint.input_bytes
+            ),
+            (2, 8, 20)
+        );
+        folder
+            .append(&checkpoint)
+            .unwrap()
+            .block(b"three\n", &[], 30, "cc".into())
+            .unwrap();
+        assert_eq!(
+            fs::read_to_string(folder.results_path()).unwrap(),
+            "one\ntwo\nthree\n"
+        );
     }
 
     #[test]
     fn runs_are_found_by_id_path_and_latest() {
         let root = tempfile::tempdir().unwrap();
         for id in ["20260101-000000-a", "20260102-000000-b"] {
-            RunFolder::create(&root.path().join(id), &Manifest { id: id.into(), ..Manifest::default() }, "").unwrap();
+            RunFolder::create(
+                &root.path().join(id),
+                &Manifest {
+                    id: id.into(),
+                    ..Manifest::default()
+                },
+                "",
+            )
+            .unwrap();
         }
-        assert_eq!(RunFolder::find(root.path(), "latest").unwrap().id(), "20260102-000000-b");
-        assert_eq!(RunFolder::find(root.path(), "20260101-000000-a").unwrap().id(), "20260101-000000-a");
+        assert_eq!(
+            RunFolder::find(root.path(), "latest").unwrap().id(),
+            "20260102-000000-b"
+        );
+        assert_eq!(
+            RunFolder::find(root.path(), "20260101-000000-a")
+                .unwrap()
+                .id(),
+            "20260101-000000-a"
+        );
         let path = root.path().join("20260101-000000-a");
-        assert_eq!(RunFolder::find(Path::new("elsewhere"), path.to_str().unwrap()).unwrap().path(), path);
-        assert!(matches!(RunFolder::find(root.path(), "nope"), Err(FolderError::NotFound { .. })));
+        assert_eq!(
+            RunFolder::find(Path::new("elsewhere"), path.to_str().unwrap())
+                .unwrap()
+                .path(),
+            path
+        );
+        assert!(matches!(
+            RunFolder::find(root.path(), "nope"),
+            Err(FolderError::NotFound { .. })
+        ));
     }
 }

@@ -59,7 +59,10 @@ pub struct Plan<'a> {
 
 impl std::fmt::Debug for Plan<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Plan").field("threads", &self.threads).field("selection", &self.selection).finish_non_exhaustive()
+        f.debug_struct("Plan")
+            .field("threads", &self.threads)
+            .field("selection", &self.selection)
+            .finish_non_exhaustive()
     }
 }
 
@@ -115,12 +118,22 @@ pub enum RunError {
 }
 
 /// Runs a plan over a reader's blocks.
-pub fn run(plan: &Plan<'_>, reader: Box<dyn BlockReader>, sink: &mut dyn Sink) -> Result<RunEnd, RunError> {
+pub fn run(
+    plan: &Plan<'_>,
+    reader: Box<dyn BlockReader>,
+    sink: &mut dyn Sink,
+) -> Result<RunEnd, RunError> {
     let shared = Shared {
-        reader: Mutex::new(Intake { reader, taken: 0, done: false }),
+        reader: Mutex::new(Intake {
+            reader,
+            taken: 0,
+            done: false,
+        }),
         state: Mutex::new(State::new(sink)),
         turn: Condvar::new(),
-        full: (0..plan.checks.len()).map(|_| AtomicBool::new(plan.samples == 0)).collect(),
+        full: (0..plan.checks.len())
+            .map(|_| AtomicBool::new(plan.samples == 0))
+            .collect(),
     };
     if plan.threads <= 1 {
         worker(plan, &shared);
@@ -131,7 +144,10 @@ pub fn run(plan: &Plan<'_>, reader: Box<dyn BlockReader>, sink: &mut dyn Sink) -
             }
         });
     }
-    let state = shared.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let state = shared
+        .state
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner);
     if let Some(error) = state.error {
         return Err(error);
     }
@@ -147,7 +163,12 @@ pub fn run(plan: &Plan<'_>, reader: Box<dyn BlockReader>, sink: &mut dyn Sink) -
 
 /// Walks the data once without judging, to find the greatest sample rank that is still among the
 /// first `n`. Ties are kept, so equal ranks can't make the sample smaller.
-pub fn sample_limit(plan: &Plan<'_>, reader: Box<dyn BlockReader>, n: u64, seed: u64) -> Result<u64, RunError> {
+pub fn sample_limit(
+    plan: &Plan<'_>,
+    reader: Box<dyn BlockReader>,
+    n: u64,
+    seed: u64,
+) -> Result<u64, RunError> {
     let mut ranks = std::collections::BinaryHeap::new();
     let mut ids = IdTable::new();
     let mut reader = reader;
@@ -261,11 +282,15 @@ fn worker(plan: &Plan<'_>, shared: &Shared<'_>) {
             break;
         }
         let replayed = number < plan.resume_after;
-        let output = judge(plan, shared, &block, number, &rows, replayed, &arena, &mut bench, &mut own, &mut sizes);
+        let output = judge(
+            plan, shared, &block, number, &rows, replayed, &arena, &mut bench, &mut own, &mut sizes,
+        );
         emit(plan, shared, output);
     }
     let mut state = lock(&shared.state);
-    state.unknown.extend(decoder.unknown_keys().map(str::to_owned));
+    state
+        .unknown
+        .extend(decoder.unknown_keys().map(str::to_owned));
 }
 
 /// The next block's number, or `None` at the end.
@@ -278,7 +303,10 @@ fn take(plan: &Plan<'_>, shared: &Shared<'_>, block: &mut Block) -> Option<u64> 
     {
         let mut state = lock(&shared.state);
         while intake.taken >= state.emitted + window && !state.ended {
-            state = shared.turn.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = shared
+                .turn
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
         }
         if state.ended || plan.stop.load(Ordering::Relaxed) {
             intake.done = true;
@@ -322,6 +350,10 @@ enum Row<'r> {
     Bad(BadRecord),
 }
 
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "four independent facts of a record"
+)]
 struct ReadRow<'r> {
     slots: &'r Slots<'r>,
     head: RecordHead<'r>,
@@ -333,12 +365,26 @@ struct ReadRow<'r> {
     repeated: bool,
 }
 
-fn rows<'r>(plan: &Plan<'_>, block: &'r Block, decoder: &mut Decoder<'_>, arena: &'r Bump) -> Vec<Row<'r>> {
+fn rows<'r>(
+    plan: &Plan<'_>,
+    block: &'r Block,
+    decoder: &mut Decoder<'_>,
+    arena: &'r Bump,
+) -> Vec<Row<'r>> {
     let mut identity = None;
     let mut rows = Vec::with_capacity(block.len());
     rows.extend(block.records().map(|record| {
         match &record.text {
-            Ok(text) => read(plan, text, &record, block.file, decoder, &mut identity, arena).unwrap_or_else(Row::Bad),
+            Ok(text) => read(
+                plan,
+                text,
+                &record,
+                block.file,
+                decoder,
+                &mut identity,
+                arena,
+            )
+            .unwrap_or_else(Row::Bad),
             Err(error) => Row::Bad(BadRecord {
                 file: block.file,
                 line: record.line,
@@ -366,19 +412,27 @@ fn read<'r, 'm>(
         bad_record(file, line, column, *error)
     };
     let slots = decoder.decode(text, arena).map_err(bad)?;
-    let (id, computed) = match slots.id {
-        Some(id) => (id, false),
-        None => {
-            let decoder = identity.get_or_insert_with(|| Decoder::new(plan.identity));
-            let asked = decoder.decode(text, arena).map_err(bad)?;
-            (identity::computed_id(asked).map_or("", |id| arena.alloc_str(&id)), true)
-        }
+    let (id, computed) = if let Some(id) = slots.id {
+        (id, false)
+    } else {
+        let decoder = identity.get_or_insert_with(|| Decoder::new(plan.identity));
+        let asked = decoder.decode(text, arena).map_err(bad)?;
+        (
+            identity::computed_id(asked).map_or("", |id| arena.alloc_str(&id)),
+            true,
+        )
     };
     let selected = match plan.condition {
         None => true,
         Some(condition) if computed && condition.reads_id() => true,
         Some(condition) => condition.holds(slots, arena).map_err(|message| {
-            bad(RecordError { offset: 0, field: None, message: format!("`where`: {message}"), hint: None }.into())
+            bad(RecordError {
+                offset: 0,
+                field: None,
+                message: format!("`where`: {message}"),
+                hint: None,
+            }
+            .into())
         })?,
     };
     let head = RecordHead {
@@ -390,28 +444,59 @@ fn read<'r, 'm>(
         file,
         line: record.line,
     };
-    Ok(Row::Read(ReadRow { slots, head, computed, trial_given: slots.trial.is_some(), selected, repeated: false }))
+    Ok(Row::Read(ReadRow {
+        slots,
+        head,
+        computed,
+        trial_given: slots.trial.is_some(),
+        selected,
+        repeated: false,
+    }))
 }
 
 fn bad_record(file: u32, line: u64, column: u64, error: RecordError) -> BadRecord {
-    BadRecord { file, line, column, field: error.field, message: error.message, hint: error.hint }
+    BadRecord {
+        file,
+        line,
+        column,
+        field: error.field,
+        message: error.message,
+        hint: error.hint,
+    }
 }
 
 /// The turnstile: ids, trials and selection, in the records' order. False ends the worker.
-fn admit<'r>(plan: &Plan<'_>, shared: &Shared<'_>, number: u64, rows: &mut [Row<'r>], arena: &'r Bump) -> bool {
+fn admit<'r>(
+    plan: &Plan<'_>,
+    shared: &Shared<'_>,
+    number: u64,
+    rows: &mut [Row<'r>],
+    arena: &'r Bump,
+) -> bool {
     let mut state = lock(&shared.state);
     while state.admitted < number && !state.ended {
-        state = shared.turn.wait(state).unwrap_or_else(PoisonError::into_inner);
+        state = shared
+            .turn
+            .wait(state)
+            .unwrap_or_else(PoisonError::into_inner);
     }
     if state.ended {
         return false;
     }
-    let State { ids, position, counted, other_shards, .. } = &mut *state;
+    let State {
+        ids,
+        position,
+        counted,
+        other_shards,
+        ..
+    } = &mut *state;
     for row in rows.iter_mut() {
         *position += 1;
         let Row::Read(read) = row else { continue };
         match settle(plan, read, *position, ids, arena) {
-            Ok(()) => read.selected = read.selected && select(plan, counted, other_shards, &read.head),
+            Ok(()) => {
+                read.selected = read.selected && select(plan, counted, other_shards, &read.head)
+            }
             Err(error) => *row = Row::Bad(error),
         }
     }
@@ -429,12 +514,26 @@ fn admit<'r>(plan: &Plan<'_>, shared: &Shared<'_>, number: u64, rows: &mut [Row<
 }
 
 /// Gives a record its final id and trial, and sees whether `where` asks for an id that was computed.
-fn settle<'r>(plan: &Plan<'_>, row: &mut ReadRow<'r>, position: u64, ids: &mut IdTable, arena: &'r Bump) -> Result<(), BadRecord> {
+fn settle<'r>(
+    plan: &Plan<'_>,
+    row: &mut ReadRow<'r>,
+    position: u64,
+    ids: &mut IdTable,
+    arena: &'r Bump,
+) -> Result<(), BadRecord> {
     settle_id(row, position, ids, arena)?;
-    if let Some(condition) = plan.condition.filter(|condition| row.computed && condition.reads_id()) {
+    if let Some(condition) = plan
+        .condition
+        .filter(|condition| row.computed && condition.reads_id())
+    {
         let named = row.slots.named(row.head.id);
         row.selected = condition.holds(&named, arena).map_err(|message| {
-            let error = RecordError { offset: 0, field: None, message: format!("`where`: {message}"), hint: None };
+            let error = RecordError {
+                offset: 0,
+                field: None,
+                message: format!("`where`: {message}"),
+                hint: None,
+            };
             bad_record(row.head.file, row.head.line, 1, error)
         })?;
     }
@@ -442,7 +541,12 @@ fn settle<'r>(plan: &Plan<'_>, row: &mut ReadRow<'r>, position: u64, ids: &mut I
 }
 
 /// Gives a record its number among those of its id.
-fn settle_id<'r>(row: &mut ReadRow<'r>, position: u64, ids: &mut IdTable, arena: &'r Bump) -> Result<(), BadRecord> {
+fn settle_id<'r>(
+    row: &mut ReadRow<'r>,
+    position: u64,
+    ids: &mut IdTable,
+    arena: &'r Bump,
+) -> Result<(), BadRecord> {
     if row.computed && row.head.id.is_empty() {
         row.head.id = arena.alloc_str(&format!("#{position}"));
         return Ok(());
@@ -454,8 +558,14 @@ fn settle_id<'r>(row: &mut ReadRow<'r>, position: u64, ids: &mut IdTable, arena:
             let error = RecordError {
                 offset: 0,
                 field: Some("trial".into()),
-                message: format!("the id `{}` has a trial {} already", row.head.id, row.head.trial),
-                hint: Some("number the trials of a case, or leave `trial` out to have them numbered".into()),
+                message: format!(
+                    "the id `{}` has a trial {} already",
+                    row.head.id, row.head.trial
+                ),
+                hint: Some(
+                    "number the trials of a case, or leave `trial` out to have them numbered"
+                        .into(),
+                ),
             };
             return Err(bad_record(row.head.file, row.head.line, 1, error));
         }
@@ -471,16 +581,28 @@ fn settle_id<'r>(row: &mut ReadRow<'r>, position: u64, ids: &mut IdTable, arena:
     Ok(())
 }
 
-fn select(plan: &Plan<'_>, counted: &mut u64, other_shards: &mut u64, head: &RecordHead<'_>) -> bool {
-    let Selection { sample, limit, shard } = plan.selection;
-    if sample.is_some_and(|(seed, greatest)| identity::sample_rank(seed, head.id, head.trial) > greatest) {
+fn select(
+    plan: &Plan<'_>,
+    counted: &mut u64,
+    other_shards: &mut u64,
+    head: &RecordHead<'_>,
+) -> bool {
+    let Selection {
+        sample,
+        limit,
+        shard,
+    } = plan.selection;
+    if sample
+        .is_some_and(|(seed, greatest)| identity::sample_rank(seed, head.id, head.trial) > greatest)
+    {
         return false;
     }
     if limit.is_some_and(|limit| *counted >= limit) {
         return false;
     }
     *counted += 1;
-    let ours = shard.is_none_or(|(k, n)| identity::case_key(head.id) % u64::from(n) == u64::from(k) - 1);
+    let ours =
+        shard.is_none_or(|(k, n)| identity::case_key(head.id) % u64::from(n) == u64::from(k) - 1);
     *other_shards += u64::from(!ours);
     ours
 }
@@ -501,7 +623,10 @@ fn judge<'r>(
     // What a block rendered to, the next one will nearly too.
     sizes.resize(plan.renderers.len(), 0);
     let mut output = BlockOutput {
-        rendered: sizes.iter().map(|size| Vec::with_capacity(size + size / 8)).collect(),
+        rendered: sizes
+            .iter()
+            .map(|size| Vec::with_capacity(size + size / 8))
+            .collect(),
         fold: plan.fold.fresh(),
         bad: Vec::new(),
         position: block.end,
@@ -509,7 +634,10 @@ fn judge<'r>(
         replayed,
         repeated_ids: 0,
     };
-    let explain_all = plan.renderers.iter().any(|renderer| renderer.needs_explanations());
+    let explain_all = plan
+        .renderers
+        .iter()
+        .any(|renderer| renderer.needs_explanations());
     let mut judged: Vec<Judged> = Vec::new();
     for row in rows {
         let row = match row {
@@ -525,11 +653,22 @@ fn judge<'r>(
             output.fold.record_read();
             continue;
         }
-        let own_checks = match row.slots.raw.get(Field::Evaluators as usize).copied().flatten() {
+        let own_checks = match row
+            .slots
+            .raw
+            .get(Field::Evaluators as usize)
+            .copied()
+            .flatten()
+        {
             Some(value) => match own.of(value, plan.registry, plan.checks) {
                 Ok(checks) => checks,
                 Err(message) => {
-                    let error = RecordError { offset: 0, field: Some("evaluators".into()), message, hint: None };
+                    let error = RecordError {
+                        offset: 0,
+                        field: Some("evaluators".into()),
+                        message,
+                        hint: None,
+                    };
                     let bad = bad_record(row.head.file, row.head.line, 1, error);
                     output.fold.bad_record(bad.clone());
                     output.bad.push(bad);
@@ -543,9 +682,22 @@ fn judge<'r>(
             continue;
         }
         output.fold.record_read();
-        judge_row(plan, shared, row, &own_checks, arena, bench, explain_all, &mut judged, &mut output);
+        judge_row(
+            plan,
+            shared,
+            row,
+            &own_checks,
+            arena,
+            bench,
+            explain_all,
+            &mut judged,
+            &mut output,
+        );
     }
-    sizes.iter_mut().zip(&output.rendered).for_each(|(size, rendered)| *size = rendered.len());
+    sizes
+        .iter_mut()
+        .zip(&output.rendered)
+        .for_each(|(size, rendered)| *size = rendered.len());
     output
 }
 
@@ -565,9 +717,17 @@ fn judge_row<'r>(
     let mut worst: Option<Verdict> = None;
     let checks = || plan.checks.iter().chain(own.iter().map(|check| &**check));
     for (index, check) in checks().enumerate() {
-        let sampling = plan.samples > 0 && shared.full.get(index).is_none_or(|full| !full.load(Ordering::Relaxed));
+        let sampling = plan.samples > 0
+            && shared
+                .full
+                .get(index)
+                .is_none_or(|full| !full.load(Ordering::Relaxed));
         let mut cell = check.judge(row.slots, arena, bench, explain_all);
-        if sampling && !explain_all && !matches!(cell.verdict, Some(Verdict::Pass) | None) && cell.explanation.is_none() {
+        if sampling
+            && !explain_all
+            && !matches!(cell.verdict, Some(Verdict::Pass) | None)
+            && cell.explanation.is_none()
+        {
             // Only cells that a report shows are judged again for their reason.
             cell = check.judge(row.slots, arena, bench, true);
         }
@@ -587,7 +747,11 @@ fn judge_row<'r>(
         return;
     }
     let pairs = checks().zip(judged.iter());
-    let views = pairs.map(|(check, judged)| CellView { check: &check.name, info: check.info, judged });
+    let views = pairs.map(|(check, judged)| CellView {
+        check: &check.name,
+        info: check.info,
+        judged,
+    });
     let views = bumpalo::collections::Vec::from_iter_in(views, arena);
     for (renderer, out) in plan.renderers.iter().zip(&mut output.rendered) {
         renderer.record(&row.head, &views, out);
@@ -603,12 +767,22 @@ fn emit(plan: &Plan<'_>, shared: &Shared<'_>, output: BlockOutput) {
         state.waiting.remove(&next)
     } {
         state.emitted += 1;
-        if state.error.as_ref().is_some_and(|error| matches!(error, RunError::Output(_))) {
+        if state
+            .error
+            .as_ref()
+            .is_some_and(|error| matches!(error, RunError::Output(_)))
+        {
             continue;
         }
-        plan.progress.records.fetch_add(output.fold.records_read(), Ordering::Relaxed);
-        plan.progress.errors.fetch_add(output.fold.errored(), Ordering::Relaxed);
-        plan.progress.bytes.store(output.position.bytes, Ordering::Relaxed);
+        plan.progress
+            .records
+            .fetch_add(output.fold.records_read(), Ordering::Relaxed);
+        plan.progress
+            .errors
+            .fetch_add(output.fold.errored(), Ordering::Relaxed);
+        plan.progress
+            .bytes
+            .store(output.position.bytes, Ordering::Relaxed);
         state.sampled.resize(shared.full.len(), 0);
         for (index, (full, sampled)) in shared.full.iter().zip(&mut state.sampled).enumerate() {
             *sampled += output.fold.samples_of(index);

@@ -1,5 +1,10 @@
 //! The JSON Schemas of the formats, generated from the types; committed under `schemas/`.
-#![expect(dead_code, reason = "the shapes of records and lines are described here, and never made")]
+
+#![expect(
+    dead_code,
+    clippy::large_enum_variant,
+    reason = "of the shapes below only the schema is used"
+)]
 
 use std::collections::BTreeMap;
 
@@ -40,7 +45,9 @@ pub fn to_text(schema: &Value) -> String {
 }
 
 fn of<T: JsonSchema>(title: &str) -> Value {
-    let mut schema = SchemaGenerator::default().into_root_schema_for::<T>().to_value();
+    let mut schema = SchemaGenerator::default()
+        .into_root_schema_for::<T>()
+        .to_value();
     if let Some(object) = schema.as_object_mut() {
         object.insert("title".into(), title.into());
     }

@@ -25,7 +25,12 @@ pub enum SingleError {
 
 /// Judges the JSON text of one record. `params` may hold `threshold`, `not` and `on_missing` beside
 /// the evaluator's own parameters.
-pub fn judge(entry: &Entry, name: &str, params: &Node, record: &str) -> Result<CheckResult<'static>, SingleError> {
+pub fn judge(
+    entry: &Entry,
+    name: &str,
+    params: &Node,
+    record: &str,
+) -> Result<CheckResult<'static>, SingleError> {
     let mut wanted = Wanted::default();
     let spec = CheckSpec::from_flat_params(name, params)?;
     let check = Check::compile(entry, spec, &mut wanted)?;
@@ -33,14 +38,18 @@ pub fn judge(entry: &Entry, name: &str, params: &Node, record: &str) -> Result<C
 }
 
 /// The same with a compiled check.
-pub fn judge_with(check: &Check, wanted: &Wanted, record: &str) -> Result<CheckResult<'static>, SingleError> {
+pub fn judge_with(
+    check: &Check,
+    wanted: &Wanted,
+    record: &str,
+) -> Result<CheckResult<'static>, SingleError> {
     let mut survey = Survey::default();
     survey.add(record);
     let needs_reference = check.needs.contains(Field::Reference);
     let mapping = Mapping::new(&survey, &BTreeMap::new(), wanted, needs_reference)?;
     let arena = Bump::new();
     let slots = Decoder::new(&mapping).decode(record, &arena)?;
-    let judged = check.judge(&slots, &arena, &mut Bench::default(), true);
+    let judged = check.judge(slots, &arena, &mut Bench::default(), true);
     let head = RecordHead {
         id: slots.id.unwrap_or("#1"),
         model: slots.model,
@@ -50,6 +59,10 @@ pub fn judge_with(check: &Check, wanted: &Wanted, record: &str) -> Result<CheckR
         file: 0,
         line: 0,
     };
-    let view = CellView { check: &check.name, info: check.info, judged: &judged };
+    let view = CellView {
+        check: &check.name,
+        info: check.info,
+        judged: &judged,
+    };
     Ok(CheckResult::of(&head, &view).into_owned())
 }

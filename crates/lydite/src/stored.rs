@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufRead;
 
 use crate::check::{Check, OnMissing};
-use crate::format::OutputContext;
 use crate::fold::{CheckMeta, Fold, StoredFold};
+use crate::format::OutputContext;
 use crate::job::{JobError, Output, OutputSet};
 use crate::report::{Report, ReportOptions, RunFacts, Stop};
 use crate::results::{CheckResult, Lines, Standard, StoredLine, regrade};
@@ -26,7 +26,10 @@ pub fn for_each_record<E: From<String>>(
             StoredLine::Wide(line) => line.narrow().map(CheckResult::into_owned).collect(),
         };
         let is_next = match (record.last(), cells.first()) {
-            (Some(last), Some(first)) => (&last.record, &last.model, last.trial) != (&first.record, &first.model, first.trial),
+            (Some(last), Some(first)) => {
+                (&last.record, &last.model, last.trial)
+                    != (&first.record, &first.model, first.trial)
+            }
             _ => false,
         };
         if is_next {
@@ -35,20 +38,47 @@ pub fn for_each_record<E: From<String>>(
         }
         record.extend(cells);
     }
-    if record.is_empty() { Ok(()) } else { each(&mut record) }
+    if record.is_empty() {
+        Ok(())
+    } else {
+        each(&mut record)
+    }
 }
 
 /// Makes the report of stored runs again: one run, or the shards of one. With `suite` its thresholds, `not`
 /// and gates hold in place of those of the run, and so does `max_errors` where it is given.
-pub fn report(runs: &[RunFolder], suite: &Suite, max_errors: Option<Allowance>, outputs: Vec<Output>) -> Result<Report, JobError> {
-    let manifests = runs.iter().map(RunFolder::manifest).collect::<Result<Vec<_>, _>>()?;
-    let Some(first) = manifests.first() else { return Err(JobError::Usage("no run was named".into())) };
-    let max_errors = max_errors.or_else(|| first.max_errors.as_deref().and_then(|allowed| allowed.parse().ok()));
+pub fn report(
+    runs: &[RunFolder],
+    suite: &Suite,
+    max_errors: Option<Allowance>,
+    outputs: Vec<Output>,
+) -> Result<Report, JobError> {
+    let manifests = runs
+        .iter()
+        .map(RunFolder::manifest)
+        .collect::<Result<Vec<_>, _>>()?;
+    let Some(first) = manifests.first() else {
+        return Err(JobError::Usage("no run was named".into()));
+    };
+    let max_errors = max_errors.or_else(|| {
+        first
+            .max_errors
+            .as_deref()
+            .and_then(|allowed| allowed.parse().ok())
+    });
     let missing = check_shards(&manifests)?;
     let standards = standards(first, suite)?;
-    let names: Vec<&str> = suite.checks.iter().map(|check| check.name.as_str()).collect();
+    let names: Vec<&str> = suite
+        .checks
+        .iter()
+        .map(|check| check.name.as_str())
+        .collect();
     let files: Vec<String> = first.data.iter().map(|data| data.path.clone()).collect();
-    let cx = OutputContext { files: &files, checks: &names, wide: first.options.wide };
+    let cx = OutputContext {
+        files: &files,
+        checks: &names,
+        wide: first.options.wide,
+    };
     let mut outputs = OutputSet::new(outputs, &cx);
     let mut fold = Fold::new(suite.checks.iter().map(CheckMeta::from), SAMPLES);
     for run in runs {
@@ -83,7 +113,12 @@ pub fn report(runs: &[RunFolder], suite: &Suite, max_errors: Option<Allowance>, 
         }
     }
     fold.more_records_read(read.saturating_sub(fold.records_read()));
-    let options = ReportOptions { run: facts(&manifests, stopped, missing), max_errors, planned: None, other_shards: 0 };
+    let options = ReportOptions {
+        run: facts(&manifests, stopped, missing),
+        max_errors,
+        planned: None,
+        other_shards: 0,
+    };
     let report = Report::build(fold, &suite.gates, options);
     outputs.end(&report)?;
     Ok(report)
@@ -98,8 +133,15 @@ fn facts(manifests: &[Manifest], stopped: Option<Stop>, missing: Option<String>)
         lydite: first.lydite,
         suite: first.suite.and_then(|suite| suite.name),
         data: first.data.into_iter().map(|data| data.path).collect(),
-        started_at: manifests.iter().map(|manifest| manifest.started_at.clone()).min().unwrap_or_default(),
-        finished_at: manifests.iter().filter_map(|manifest| manifest.finished_at.clone()).max(),
+        started_at: manifests
+            .iter()
+            .map(|manifest| manifest.started_at.clone())
+            .min()
+            .unwrap_or_default(),
+        finished_at: manifests
+            .iter()
+            .filter_map(|manifest| manifest.finished_at.clone())
+            .max(),
         stopped,
         shard: missing,
     }
@@ -107,7 +149,9 @@ fn facts(manifests: &[Manifest], stopped: Option<Stop>, missing: Option<String>)
 
 /// Refuses runs that are not the shards of one; says which shards are not among them.
 fn check_shards(manifests: &[Manifest]) -> Result<Option<String>, JobError> {
-    let Some((first, others)) = manifests.split_first() else { return Ok(None) };
+    let Some((first, others)) = manifests.split_first() else {
+        return Ok(None);
+    };
     let hash = |manifest: &Manifest| manifest.suite.as_ref().map(|suite| suite.hash.clone());
     let mut shards: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
     for manifest in manifests {
@@ -119,21 +163,38 @@ fn check_shards(manifests: &[Manifest]) -> Result<Option<String>, JobError> {
     }
     if !others.is_empty() {
         if let Some(other) = others.iter().find(|other| hash(other) != hash(first)) {
-            return Err(JobError::Usage(format!("runs {} and {} are of different suites", first.id, other.id)));
+            return Err(JobError::Usage(format!(
+                "runs {} and {} are of different suites",
+                first.id, other.id
+            )));
         }
-        if let Some(whole) = manifests.iter().find(|manifest| manifest.options.shard.is_none()) {
-            return Err(JobError::Usage(format!("run {} is no shard, so it can't be merged; to compare runs see `lydite compare`", whole.id)));
+        if let Some(whole) = manifests
+            .iter()
+            .find(|manifest| manifest.options.shard.is_none())
+        {
+            return Err(JobError::Usage(format!(
+                "run {} is no shard, so it can't be merged; to compare runs see `lydite compare`",
+                whole.id
+            )));
         }
         if shards.len() > 1 {
-            return Err(JobError::Usage("the shards are cut differently; name shards with one `n`".into()));
+            return Err(JobError::Usage(
+                "the shards are cut differently; name shards with one `n`".into(),
+            ));
         }
     }
     let missing = shards.iter().next().map(|(n, have)| {
-        let missing: Vec<String> = (1..=*n).filter(|k| !have.contains(k)).map(|k| format!("{k}/{n}")).collect();
+        let missing: Vec<String> = (1..=*n)
+            .filter(|k| !have.contains(k))
+            .map(|k| format!("{k}/{n}"))
+            .collect();
         missing
     });
     Ok(missing.filter(|missing| !missing.is_empty()).map(|_| {
-        let have: Vec<String> = shards.iter().flat_map(|(n, have)| have.iter().map(move |k| format!("{k}/{n}"))).collect();
+        let have: Vec<String> = shards
+            .iter()
+            .flat_map(|(n, have)| have.iter().map(move |k| format!("{k}/{n}")))
+            .collect();
         have.join(", ")
     }))
 }
@@ -146,22 +207,41 @@ pub fn parse_shard(text: &str) -> Option<(u32, u32)> {
 }
 
 /// By check: what its verdicts were made by, and what they are made by now.
-fn standards(manifest: &Manifest, suite: &Suite) -> Result<BTreeMap<String, (Standard, Standard)>, JobError> {
+fn standards(
+    manifest: &Manifest,
+    suite: &Suite,
+) -> Result<BTreeMap<String, (Standard, Standard)>, JobError> {
     let mut standards = BTreeMap::new();
     for was in &manifest.checks {
         let Some(now) = suite.checks.iter().find(|check| check.name == was.name) else {
-            return Err(JobError::Usage(format!("the suite has no check `{}` any more; run it anew", was.name)));
+            return Err(JobError::Usage(format!(
+                "the suite has no check `{}` any more; run it anew",
+                was.name
+            )));
         };
-        if was.evaluator != now.info.id || was.params != now.params.to_json() || was.evaluator_version != now.info.version {
+        if was.evaluator != now.info.id
+            || was.params != now.params.to_json()
+            || was.evaluator_version != now.info.version
+        {
             return Err(JobError::Usage(format!(
                 "the check `{}` changed more than its threshold or `not`; run it anew",
                 was.name
             )));
         }
-        standards.insert(was.name.clone(), (standard(was, now), CheckMeta::from(now).standard()));
+        standards.insert(
+            was.name.clone(),
+            (standard(was, now), CheckMeta::from(now).standard()),
+        );
     }
-    if let Some(new) = suite.checks.iter().find(|check| !standards.contains_key(&check.name)) {
-        return Err(JobError::Usage(format!("the check `{}` was not in the run; run it anew", new.name)));
+    if let Some(new) = suite
+        .checks
+        .iter()
+        .find(|check| !standards.contains_key(&check.name))
+    {
+        return Err(JobError::Usage(format!(
+            "the check `{}` was not in the run; run it anew",
+            new.name
+        )));
     }
     Ok(standards)
 }

@@ -1,5 +1,11 @@
 //! Tests over the whole list of evaluators, and the cases in `tests/cases/<id>.jsonl`.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test may fail by panicking"
+)]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -25,18 +31,26 @@ fn judge(entry: &Entry, params: &Node, record: &str) -> Result<CheckResult<'stat
 }
 
 /// What `expect` says that `got` does not hold.
-fn mismatch(got: &Result<CheckResult<'static>, SingleError>, expect: &Value, tolerance: f64) -> Option<String> {
+fn mismatch(
+    got: &Result<CheckResult<'static>, SingleError>,
+    expect: &Value,
+    tolerance: f64,
+) -> Option<String> {
     let text = |key: &str| expect.get(key).and_then(Value::as_str);
     if let Some(words) = text("config_error") {
         return match got {
             Err(error) if error.to_string().contains(words) => None,
-            other => Some(format!("expected a configuration error with `{words}`, got {other:?}")),
+            other => Some(format!(
+                "expected a configuration error with `{words}`, got {other:?}"
+            )),
         };
     }
     if let Some(words) = text("record_error") {
         return match got {
             Err(SingleError::Record(error)) if format!("{error:?}").contains(words) => None,
-            other => Some(format!("expected an error of the record with `{words}`, got {other:?}")),
+            other => Some(format!(
+                "expected an error of the record with `{words}`, got {other:?}"
+            )),
         };
     }
     let got = match got {
@@ -57,7 +71,11 @@ fn mismatch(got: &Result<CheckResult<'static>, SingleError>, expect: &Value, tol
             "skipped" => got.skipped.as_deref() == text("skipped"),
             "warnings" => serde_json::to_value(&got.warnings).unwrap() == expect["warnings"],
             "reason" => {
-                let said = got.reason.as_deref().or(got.error.as_ref().map(|error| &*error.message)).unwrap_or_default();
+                let said = got
+                    .reason
+                    .as_deref()
+                    .or(got.error.as_ref().map(|error| &*error.message))
+                    .unwrap_or_default();
                 said.contains(text("reason").unwrap())
             }
             "evidence" => serde_json::to_value(&got.evidence).unwrap() == expect["evidence"],
@@ -67,7 +85,13 @@ fn mismatch(got: &Result<CheckResult<'static>, SingleError>, expect: &Value, tol
             wrong.push(key.clone());
         }
     }
-    (!wrong.is_empty()).then(|| format!("{} differ: expected {expect}, got {}", wrong.join(", "), serde_json::to_string(got).unwrap()))
+    (!wrong.is_empty()).then(|| {
+        format!(
+            "{} differ: expected {expect}, got {}",
+            wrong.join(", "),
+            serde_json::to_string(got).unwrap()
+        )
+    })
 }
 
 #[test]
@@ -93,7 +117,11 @@ fn examples_show_a_pass_a_fail_and_an_error() {
             .iter()
             .map(|example| {
                 let expect: Value = serde_json::from_str(example.expect).unwrap();
-                if expect.get("error").is_some() { "error".into() } else { expect["verdict"].as_str().unwrap().to_owned() }
+                if expect.get("error").is_some() {
+                    "error".into()
+                } else {
+                    expect["verdict"].as_str().unwrap().to_owned()
+                }
             })
             .collect();
         for kind in ["pass", "fail", "error"] {
@@ -107,19 +135,41 @@ fn names_files_and_docs_are_in_order() {
     let mut names = BTreeSet::new();
     for entry in Registry::builtin().entries() {
         let id = entry.info.id;
-        assert!(id.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_'), "{id} is not snake_case");
+        assert!(
+            id.bytes()
+                .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_'),
+            "{id} is not snake_case"
+        );
         for name in std::iter::once(&id).chain(entry.info.aliases) {
             assert!(names.insert(*name), "{name} stands twice");
         }
-        assert!(here().join(format!("src/evaluators/{id}.rs")).is_file(), "{id} is not in a file of its name");
-        assert!(here().join(format!("tests/cases/{id}.jsonl")).is_file(), "{id} has no cases");
+        assert!(
+            here().join(format!("src/evaluators/{id}.rs")).is_file(),
+            "{id} is not in a file of its name"
+        );
+        assert!(
+            here().join(format!("tests/cases/{id}.jsonl")).is_file(),
+            "{id} has no cases"
+        );
         let docs = entry.docs();
-        for heading in ["## When to use it", "## How it is scored", "## Limits", "## References"] {
+        for heading in [
+            "## When to use it",
+            "## How it is scored",
+            "## Limits",
+            "## References",
+        ] {
             assert!(docs.contains(heading), "{id} has no {heading}");
         }
-        assert!(entry.summary().len() > 20 && entry.summary().ends_with('.'), "{id}: {}", entry.summary());
+        assert!(
+            entry.summary().len() > 20 && entry.summary().ends_with('.'),
+            "{id}: {}",
+            entry.summary()
+        );
         for (name, property) in entry.schema["properties"].as_object().into_iter().flatten() {
-            assert!(property.get("description").is_some() || property.get("$ref").is_some(), "{id}.{name} has no description");
+            assert!(
+                property.get("description").is_some() || property.get("$ref").is_some(),
+                "{id}.{name} has no description"
+            );
         }
     }
 }
@@ -130,8 +180,15 @@ fn parameters_survive_being_written_and_read_again() {
         for example in entry.info.examples {
             let mut params = Node::parse(example.params).unwrap().to_json();
             if let Some(object) = params.as_object_mut() {
-                for outside in ["threshold", "not", "on_missing", "reference"].into_iter().chain(entry.info.reference_alias) {
-                    if entry.schema.pointer(&format!("/properties/{outside}")).is_none() {
+                for outside in ["threshold", "not", "on_missing", "reference"]
+                    .into_iter()
+                    .chain(entry.info.reference_alias)
+                {
+                    if entry
+                        .schema
+                        .pointer(&format!("/properties/{outside}"))
+                        .is_none()
+                    {
                         object.remove(outside);
                     }
                 }
@@ -153,12 +210,21 @@ fn not_negates_pass_and_fail_exactly() {
             negated["not"] = true.into();
             let negated = judge(entry, &Node::from_json(&negated), example.record);
             if !has_verdict {
-                assert!(negated.is_err(), "{}: `not` without a verdict must be refused", entry.info.id);
+                assert!(
+                    negated.is_err(),
+                    "{}: `not` without a verdict must be refused",
+                    entry.info.id
+                );
                 continue;
             }
             let plain = judge(entry, &params, example.record).unwrap();
             let negated = negated.unwrap();
-            assert_eq!(negated.verdict, plain.verdict.map(lydite::outcome::Verdict::negated), "{}", entry.info.id);
+            assert_eq!(
+                negated.verdict,
+                plain.verdict.map(lydite::outcome::Verdict::negated),
+                "{}",
+                entry.info.id
+            );
             assert_eq!(negated.score, plain.score, "{}", entry.info.id);
         }
     }
@@ -194,12 +260,21 @@ fn odd_inputs_neither_panic_nor_give_a_score_that_is_no_number() {
             let template: Value = serde_json::from_str(example.record).unwrap();
             for odd in odd_texts() {
                 for key in template.as_object().unwrap().keys() {
-                    for value in [Value::from(odd.as_str()), Value::from(vec![odd.as_str()]), serde_json::json!({"x": odd, "y": [1.5e300, -0.0]}), Value::from(-0.0)] {
+                    for value in [
+                        Value::from(odd.as_str()),
+                        Value::from(vec![odd.as_str()]),
+                        serde_json::json!({"x": odd, "y": [1.5e300, -0.0]}),
+                        Value::from(-0.0),
+                    ] {
                         let mut record = template.clone();
                         record[key] = value;
                         if let Ok(result) = judge(entry, &params, &record.to_string()) {
                             assert!(result.score.is_none_or(f64::is_finite), "{}", entry.info.id);
-                            assert!(result.error.is_none() || result.score.is_none(), "{}", entry.info.id);
+                            assert!(
+                                result.error.is_none() || result.score.is_none(),
+                                "{}",
+                                entry.info.id
+                            );
                         }
                     }
                 }
@@ -214,20 +289,39 @@ fn every_example_says_why() {
         for example in entry.info.examples {
             let params = Node::parse(example.params).unwrap();
             let result = judge(entry, &params, example.record).unwrap();
-            let says = result.error.is_some() || result.reason.is_some_and(|reason| !reason.is_empty());
-            assert!(says, "{} / {} gives no reason", entry.info.id, example.title);
+            let says =
+                result.error.is_some() || result.reason.is_some_and(|reason| !reason.is_empty());
+            assert!(
+                says,
+                "{} / {} gives no reason",
+                entry.info.id, example.title
+            );
         }
     }
 }
 
 /// Judges with and without words, on one desk that other rows have used before.
-fn judge_twice(check: &Check, wanted: &Wanted, record: &str, bench: &mut Bench) -> Option<(Judged, Judged)> {
+fn judge_twice(
+    check: &Check,
+    wanted: &Wanted,
+    record: &str,
+    bench: &mut Bench,
+) -> Option<(Judged, Judged)> {
     let mut survey = Survey::default();
     survey.add(record);
-    let mapping = Mapping::new(&survey, &BTreeMap::new(), wanted, check.needs.contains(Field::Reference)).ok()?;
+    let mapping = Mapping::new(
+        &survey,
+        &BTreeMap::new(),
+        wanted,
+        check.needs.contains(Field::Reference),
+    )
+    .ok()?;
     let arena = Bump::new();
     let slots = Decoder::new(&mapping).decode(record, &arena).ok()?;
-    Some((check.judge(slots, &arena, bench, false), check.judge(slots, &arena, bench, true)))
+    Some((
+        check.judge(slots, &arena, bench, false),
+        check.judge(slots, &arena, bench, true),
+    ))
 }
 
 fn compile(entry: &Entry, params: &Value) -> Option<(Check, Wanted)> {
@@ -237,14 +331,27 @@ fn compile(entry: &Entry, params: &Value) -> Option<(Check, Wanted)> {
 }
 
 /// What an evaluator gives, apart from what the record's other fields add to its line.
-fn essence(result: Result<CheckResult<'static>, SingleError>) -> Result<CheckResult<'static>, String> {
+fn essence(
+    result: Result<CheckResult<'static>, SingleError>,
+) -> Result<CheckResult<'static>, String> {
     let line = result.map_err(|error| error.to_string())?;
-    Ok(CheckResult { record: "".into(), model: None, trial: 1, tags: Vec::new(), cluster: None, ..line })
+    Ok(CheckResult {
+        record: "".into(),
+        model: None,
+        trial: 1,
+        tags: Vec::new(),
+        cluster: None,
+        ..line
+    })
 }
 
 /// `reads` with the fields that are derived from others where they are missing.
 fn sources(mut fields: FieldSet) -> FieldSet {
-    for (field, source) in [(Field::Candidates, Field::Output), (Field::Output, Field::Messages), (Field::Query, Field::Messages)] {
+    for (field, source) in [
+        (Field::Candidates, Field::Output),
+        (Field::Output, Field::Messages),
+        (Field::Query, Field::Messages),
+    ] {
         if fields.contains(field) {
             fields.insert(source);
         }
@@ -265,13 +372,35 @@ fn judgements() -> impl Strategy<Value = (&'static Entry, Value, Value)> {
 /// Parameters by the schema: all that are required, some of the others.
 fn params_of(entry: &Entry) -> BoxedStrategy<Value> {
     let schema: &Value = &entry.schema;
-    let required = |name: &str| schema["required"].as_array().is_some_and(|names| names.iter().any(|n| n == name));
-    let properties = schema["properties"].as_object().into_iter().flatten().map(|(name, property)| {
-        let (name, values) = (name.clone(), value_of(schema, property));
-        let given = if required(&name) { values.prop_map(Some).boxed() } else { proptest::option::of(values).boxed() };
-        given.prop_map(move |value| Some((name.clone(), value?)))
-    });
-    properties.collect::<Vec<_>>().prop_map(|members| members.into_iter().flatten().collect::<serde_json::Map<_, _>>().into()).boxed()
+    let required = |name: &str| {
+        schema["required"]
+            .as_array()
+            .is_some_and(|names| names.iter().any(|n| n == name))
+    };
+    let properties =
+        schema["properties"]
+            .as_object()
+            .into_iter()
+            .flatten()
+            .map(|(name, property)| {
+                let (name, values) = (name.clone(), value_of(schema, property));
+                let given = if required(&name) {
+                    values.prop_map(Some).boxed()
+                } else {
+                    proptest::option::of(values).boxed()
+                };
+                given.prop_map(move |value| Some((name.clone(), value?)))
+            });
+    properties
+        .collect::<Vec<_>>()
+        .prop_map(|members| {
+            members
+                .into_iter()
+                .flatten()
+                .collect::<serde_json::Map<_, _>>()
+                .into()
+        })
+        .boxed()
 }
 
 /// A value that a schema allows.
@@ -282,38 +411,86 @@ fn value_of(root: &Value, schema: &Value) -> BoxedStrategy<Value> {
     if let Some(value) = schema.get("const") {
         return Just(value.clone()).boxed();
     }
-    if let Some(variants) = schema.get("oneOf").or_else(|| schema.get("anyOf")).and_then(Value::as_array) {
-        return proptest::strategy::Union::new(variants.iter().map(|variant| value_of(root, variant))).boxed();
+    if let Some(variants) = schema
+        .get("oneOf")
+        .or_else(|| schema.get("anyOf"))
+        .and_then(Value::as_array)
+    {
+        return proptest::strategy::Union::new(
+            variants.iter().map(|variant| value_of(root, variant)),
+        )
+        .boxed();
     }
-    let kinds = [&schema["type"]].into_iter().chain(schema["type"].as_array().into_iter().flatten());
+    let kinds = [&schema["type"]]
+        .into_iter()
+        .chain(schema["type"].as_array().into_iter().flatten());
     match kinds.filter_map(Value::as_str).find(|kind| *kind != "null") {
         Some("string") => texts().prop_map(Value::from).boxed(),
         Some("boolean") => any::<bool>().prop_map(Value::from).boxed(),
-        Some("integer") => proptest::sample::select(vec![0, 1, 2, 7, 8, 26, 256, 300]).prop_map(Value::from).boxed(),
+        Some("integer") => proptest::sample::select(vec![0, 1, 2, 7, 8, 26, 256, 300])
+            .prop_map(Value::from)
+            .boxed(),
         Some("number") => (0.0..=1.0).prop_map(Value::from).boxed(),
-        Some("array") => proptest::collection::vec(value_of(root, &schema["items"]), 0..4).prop_map(Value::from).boxed(),
-        Some("object") => proptest::collection::btree_map("[a-c]", 0.0..=0.4, 0..3).prop_map(|members| serde_json::json!(members)).boxed(),
+        Some("array") => proptest::collection::vec(value_of(root, &schema["items"]), 0..4)
+            .prop_map(Value::from)
+            .boxed(),
+        Some("object") => proptest::collection::btree_map("[a-c]", 0.0..=0.4, 0..3)
+            .prop_map(|members| serde_json::json!(members))
+            .boxed(),
         _ => json_values(),
     }
 }
 
 fn records() -> impl Strategy<Value = Value> {
     let content = || prop_oneof![4 => texts().prop_map(Value::from), 2 => json_values(), 1 => json_values().prop_map(|json| json.to_string().into())];
-    let list = |of: BoxedStrategy<Value>| proptest::collection::vec(of, 0..4).prop_map(Value::from).boxed();
-    let turn = (prop_oneof!["user", "assistant", "system"], content()).prop_map(|(role, content)| serde_json::json!({"role": role, "content": content}));
+    let list = |of: BoxedStrategy<Value>| {
+        proptest::collection::vec(of, 0..4)
+            .prop_map(Value::from)
+            .boxed()
+    };
+    let turn = (prop_oneof!["user", "assistant", "system"], content())
+        .prop_map(|(role, content)| serde_json::json!({"role": role, "content": content}));
     let fields: Vec<(&str, f64, BoxedStrategy<Value>)> = vec![
         ("query", 0.5, content().boxed()),
         ("output", 0.9, content().boxed()),
-        ("reference", 0.8, prop_oneof![content(), proptest::collection::vec(texts(), 1..4).prop_map(Value::from)].boxed()),
+        (
+            "reference",
+            0.8,
+            prop_oneof![
+                content(),
+                proptest::collection::vec(texts(), 1..4).prop_map(Value::from)
+            ]
+            .boxed(),
+        ),
         ("candidates", 0.7, list(content().boxed())),
         ("contexts", 0.5, list(texts().prop_map(Value::from).boxed())),
         ("messages", 0.3, list(turn.boxed())),
-        ("weights", 0.2, proptest::collection::btree_map("[a-c]", 0.0..=0.4, 0..3).prop_map(|members| serde_json::json!(members)).boxed()),
+        (
+            "weights",
+            0.2,
+            proptest::collection::btree_map("[a-c]", 0.0..=0.4, 0..3)
+                .prop_map(|members| serde_json::json!(members))
+                .boxed(),
+        ),
         ("tags", 0.2, list(texts().prop_map(Value::from).boxed())),
-        ("metadata", 0.2, json_values().prop_map(|json| serde_json::json!({"x": json})).boxed()),
+        (
+            "metadata",
+            0.2,
+            json_values()
+                .prop_map(|json| serde_json::json!({"x": json}))
+                .boxed(),
+        ),
     ];
-    let members = fields.into_iter().map(|(name, share, values)| proptest::option::weighted(share, values).prop_map(move |value| Some((name.to_owned(), value?))));
-    let record = members.collect::<Vec<_>>().prop_map(|members| members.into_iter().flatten().collect::<serde_json::Map<_, _>>());
+    let members = fields.into_iter().map(|(name, share, values)| {
+        proptest::option::weighted(share, values)
+            .prop_map(move |value| Some((name.to_owned(), value?)))
+    });
+    let record = members.collect::<Vec<_>>().prop_map(|members| {
+        members
+            .into_iter()
+            .flatten()
+            .collect::<serde_json::Map<_, _>>()
+    });
     (record, proptest::bool::weighted(0.2)).prop_map(|(mut record, is_right)| {
         if let (true, Some(output)) = (is_right, record.get("output").cloned()) {
             record.insert("reference".to_owned(), output);
@@ -332,16 +509,20 @@ fn json_values() -> BoxedStrategy<Value> {
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
         (-3_i64..9).prop_map(Value::from),
-        any::<f64>().prop_filter("JSON has finite numbers", |number| number.is_finite()).prop_map(Value::from),
+        any::<f64>()
+            .prop_filter("JSON has finite numbers", |number| number.is_finite())
+            .prop_map(Value::from),
         "[ab]{0,3}".prop_map(Value::from),
     ];
     let inner = |inner: BoxedStrategy<Value>| {
         prop_oneof![
             proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-            proptest::collection::btree_map("[a-c]", inner, 0..4).prop_map(|members| serde_json::json!(members)),
+            proptest::collection::btree_map("[a-c]", inner, 0..4)
+                .prop_map(|members| serde_json::json!(members)),
         ]
     };
-    leaf.prop_recursive(3, 16, 4, move |deeper| inner(deeper.boxed())).boxed()
+    leaf.prop_recursive(3, 16, 4, move |deeper| inner(deeper.boxed()))
+        .boxed()
 }
 
 proptest! {
@@ -439,20 +620,32 @@ proptest! {
 #[test]
 fn the_values_of_parameters_are_text_to_yaml() {
     fn constants(schema: &Value, found: &mut Vec<String>) {
-        let values = schema.get("enum").and_then(Value::as_array).into_iter().flatten().chain(schema.get("const"));
+        let values = schema
+            .get("enum")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .chain(schema.get("const"));
         found.extend(values.filter_map(Value::as_str).map(str::to_owned));
         let inner: Vec<&Value> = match schema {
             Value::Object(members) => members.values().collect(),
             Value::Array(items) => items.iter().collect(),
             _ => Vec::new(),
         };
-        inner.into_iter().for_each(|inner| constants(inner, found));
+        for inner in inner {
+            constants(inner, found);
+        }
     }
     for entry in REGISTRY.entries() {
         let mut values = Vec::new();
         constants(&entry.schema, &mut values);
         for value in values {
-            assert_eq!(Node::parse(&value).unwrap().to_json(), value.as_str(), "{}", entry.info.id);
+            assert_eq!(
+                Node::parse(&value).unwrap().to_json(),
+                value.as_str(),
+                "{}",
+                entry.info.id
+            );
         }
     }
 }
@@ -468,29 +661,51 @@ fn cases() {
             continue;
         }
         let id = path.file_stem().unwrap().to_string_lossy().into_owned();
-        let entry = registry.get(&id).unwrap_or_else(|| panic!("{} names no evaluator", path.display()));
+        let entry = registry
+            .get(&id)
+            .unwrap_or_else(|| panic!("{} names no evaluator", path.display()));
         let text = std::fs::read_to_string(&path).unwrap();
-        for (index, line) in text.split('\n').enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        for (index, line) in text
+            .split('\n')
+            .enumerate()
+            .filter(|(_, line)| !line.trim().is_empty())
+        {
             let place = format!("{}:{}", path.display(), index + 1);
-            let case: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{place}: {error}"));
+            let case: Value =
+                serde_json::from_str(line).unwrap_or_else(|error| panic!("{place}: {error}"));
             let params = match case.get("params_yaml").and_then(Value::as_str) {
                 Some(yaml) => Node::parse(yaml).unwrap_or_else(|error| panic!("{place}: {error}")),
                 None => Node::from_json(case.get("params").unwrap_or(&serde_json::json!({}))),
             };
             let entry = match case.get("evaluator").and_then(Value::as_str) {
-                Some(name) => registry.get(name).unwrap_or_else(|| panic!("{place}: no evaluator `{name}`")),
+                Some(name) => registry
+                    .get(name)
+                    .unwrap_or_else(|| panic!("{place}: no evaluator `{name}`")),
                 None => entry,
             };
-            let tolerance = case.get("tolerance").and_then(Value::as_f64).unwrap_or(1e-9);
+            let tolerance = case
+                .get("tolerance")
+                .and_then(Value::as_f64)
+                .unwrap_or(1e-9);
             // A record that JSON values can't hold (a key twice, `1.10`, NaN) stands as its text.
-            let record = case["record"].as_str().map_or_else(|| case["record"].to_string(), str::to_owned);
+            let record = case["record"]
+                .as_str()
+                .map_or_else(|| case["record"].to_string(), str::to_owned);
             let got = judge(entry, &params, &record);
             if let Some(wrong) = mismatch(&got, &case["expect"], tolerance) {
-                failures.push(format!("{place} ({}): {wrong}", case["name"].as_str().unwrap_or_default()));
+                failures.push(format!(
+                    "{place} ({}): {wrong}",
+                    case["name"].as_str().unwrap_or_default()
+                ));
             }
             count += 1;
         }
     }
-    assert!(failures.is_empty(), "{} of {count} cases fail:\n{}", failures.len(), failures.join("\n"));
+    assert!(
+        failures.is_empty(),
+        "{} of {count} cases fail:\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
     assert!(count > 0, "no cases");
 }

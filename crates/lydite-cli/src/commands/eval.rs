@@ -18,7 +18,7 @@ use crate::terminal::outln;
 /// A value that starts with `@` reads a file. Exit codes as for `run`: 0 pass or measured, 1 fail or partial, 3 no
 /// verdict.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// The evaluator; see `lydite evaluators list`.
     id: String,
     /// What was asked.
@@ -44,17 +44,25 @@ pub struct Args {
     json: bool,
 }
 
-pub fn run(args: &Args) -> CommandResult {
+pub(crate) fn run(args: &Args) -> CommandResult {
     let registry = Registry::builtin();
-    let entry = registry.get(&args.id).ok_or_else(|| unknown(&registry, &args.id))?;
+    let entry = registry
+        .get(&args.id)
+        .ok_or_else(|| unknown(&registry, &args.id))?;
     let params = params(args, entry.info.principal)?;
     let record = record(args)?;
-    let result = single::judge(entry, entry.info.id, &params, &record.to_string()).map_err(|error| match error {
-        SingleError::Check(error) => format!("--params: {error}"),
-        other => other.to_string(),
-    })?;
+    let result =
+        single::judge(entry, entry.info.id, &params, &record.to_string()).map_err(|error| {
+            match error {
+                SingleError::Check(error) => format!("--params: {error}"),
+                other => other.to_string(),
+            }
+        })?;
     if args.json {
-        outln!("{}", serde_json::to_string_pretty(&result).map_err(|error| error.to_string())?);
+        outln!(
+            "{}",
+            serde_json::to_string_pretty(&result).map_err(|error| error.to_string())?
+        );
     } else {
         print_result(&result);
     }
@@ -65,47 +73,69 @@ pub fn run(args: &Args) -> CommandResult {
     })
 }
 
-pub fn unknown(registry: &Registry, id: &str) -> String {
+pub(crate) fn unknown(registry: &Registry, id: &str) -> String {
     match did_you_mean(id, registry.names()) {
-        Some(near) => format!("there is no evaluator `{id}`; did you mean `{near}`? `lydite evaluators list` shows all"),
+        Some(near) => format!(
+            "there is no evaluator `{id}`; did you mean `{near}`? `lydite evaluators list` shows all"
+        ),
         None => format!("there is no evaluator `{id}`; `lydite evaluators list` shows all"),
     }
 }
 
 fn params(args: &Args, principal: Option<&str>) -> Result<Node, String> {
-    let Some(text) = &args.params else { return Ok(Node::from_json(&Value::Object(Map::new()))) };
+    let Some(text) = &args.params else {
+        return Ok(Node::from_json(&Value::Object(Map::new())));
+    };
     let text = text_or_file(text)?;
     let node = Node::parse(&text).map_err(|error| format!("--params: {error}"))?;
     if node.kind_name() == "mapping" {
         return Ok(node);
     }
-    let principal = principal.ok_or_else(|| format!("--params: `{}` takes a mapping of parameters", args.id))?;
+    let principal = principal
+        .ok_or_else(|| format!("--params: `{}` takes a mapping of parameters", args.id))?;
     let key = Node::text(principal, node.span);
-    Ok(Node { span: node.span, value: lydite::node::NodeValue::Mapping(vec![(key, node)]) })
+    Ok(Node {
+        span: node.span,
+        value: lydite::node::NodeValue::Mapping(vec![(key, node)]),
+    })
 }
 
 fn record(args: &Args) -> Result<Value, String> {
     let mut record = match args.record.as_deref() {
         None => Map::new(),
         Some(path) => {
-            let text = if path == "-" { read_stdin()? } else { text_or_file(&format!("@{path}"))? };
+            let text = if path == "-" {
+                read_stdin()?
+            } else {
+                text_or_file(&format!("@{path}"))?
+            };
             match serde_json::from_str(&text) {
                 Ok(Value::Object(record)) => record,
                 Ok(_) => return Err(format!("--record {path}: expected one JSON object")),
                 Err(error) => {
-                    let fault = lydite::json::is_valid(&text).err().map_or_else(|| error.to_string(), |fault| fault.to_string());
+                    let fault = lydite::json::is_valid(&text)
+                        .err()
+                        .map_or_else(|| error.to_string(), |fault| fault.to_string());
                     return Err(format!("--record {path}: not JSON: {fault}"));
                 }
             }
         }
     };
-    for (key, value) in [("query", &args.query), ("output", &args.output), ("reference", &args.reference)] {
+    for (key, value) in [
+        ("query", &args.query),
+        ("output", &args.output),
+        ("reference", &args.reference),
+    ] {
         if let Some(value) = value {
             record.insert(key.into(), text_or_file(value)?.into());
         }
     }
     if !args.contexts.is_empty() {
-        let contexts = args.contexts.iter().map(|text| text_or_file(text)).collect::<Result<Vec<_>, _>>()?;
+        let contexts = args
+            .contexts
+            .iter()
+            .map(|text| text_or_file(text))
+            .collect::<Result<Vec<_>, _>>()?;
         record.insert("contexts".into(), contexts.into());
     }
     Ok(Value::Object(record))
@@ -113,7 +143,9 @@ fn record(args: &Args) -> Result<Value, String> {
 
 fn read_stdin() -> Result<String, String> {
     let mut text = String::new();
-    std::io::stdin().read_to_string(&mut text).map_err(|error| format!("can't read stdin: {error}"))?;
+    std::io::stdin()
+        .read_to_string(&mut text)
+        .map_err(|error| format!("can't read stdin: {error}"))?;
     Ok(text)
 }
 

@@ -8,7 +8,7 @@ use crate::terminal::{out, outln};
 
 /// List the evaluators, or show one.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     #[command(subcommand)]
     command: Command,
 }
@@ -30,24 +30,34 @@ enum Command {
     },
 }
 
-pub fn run(args: &Args) -> CommandResult {
+pub(crate) fn run(args: &Args) -> CommandResult {
     let registry = Registry::builtin();
     match &args.command {
         Command::List { json: false } => list(&registry),
         Command::List { json: true } => {
-            let all: Vec<serde_json::Value> = registry.entries().iter().map(Entry::to_json).collect();
+            let all: Vec<serde_json::Value> =
+                registry.entries().iter().map(Entry::to_json).collect();
             print_json(&all.into())?;
         }
         Command::Show { id, json } => {
             let entry = registry.get(id).ok_or_else(|| unknown(&registry, id))?;
-            if *json { print_json(&entry.to_json())? } else { out!("{}", entry.page()) }
+            if *json {
+                print_json(&entry.to_json())?;
+            } else {
+                out!("{}", entry.page());
+            }
         }
     }
     Ok(0)
 }
 
 fn list(registry: &Registry) {
-    let widest = registry.entries().iter().map(|entry| entry.info.id.len()).max().unwrap_or(0);
+    let widest = registry
+        .entries()
+        .iter()
+        .map(|entry| entry.info.id.len())
+        .max()
+        .unwrap_or(0);
     for entry in registry.entries() {
         let gives = match (entry.info.natural_verdict, entry.info.direction) {
             (true, _) => "verdict",
@@ -59,6 +69,9 @@ fn list(registry: &Registry) {
 }
 
 fn print_json(value: &serde_json::Value) -> Result<(), String> {
-    outln!("{}", serde_json::to_string_pretty(value).map_err(|error| error.to_string())?);
+    outln!(
+        "{}",
+        serde_json::to_string_pretty(value).map_err(|error| error.to_string())?
+    );
     Ok(())
 }

@@ -12,7 +12,7 @@ use crate::outputs::OutputArgs;
 
 /// Apply a changed suite's thresholds, `not` and gates to a stored run.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// The run, by id, folder or `latest`.
     #[arg(default_value = "latest")]
     run: String,
@@ -26,16 +26,21 @@ pub struct Args {
     outputs: OutputArgs,
 }
 
-pub fn run(args: &Args) -> CommandResult {
+pub(crate) fn run(args: &Args) -> CommandResult {
     let runs = find(std::slice::from_ref(&args.run))?;
-    let Some(run) = runs.first() else { return Err("no run was named".into()) };
+    let Some(run) = runs.first() else {
+        return Err("no run was named".into());
+    };
     let manifest = run.manifest().map_err(|error| error.to_string())?;
     let path = match (&args.suite, manifest.suite.and_then(|suite| suite.path)) {
         (Some(path), _) => path.clone(),
         (None, Some(path)) => PathBuf::from(path),
-        (None, None) => return Err("the run was made without a suite file; name one with --suite".into()),
+        (None, None) => {
+            return Err("the run was made without a suite file; name one with --suite".into());
+        }
     };
     let suite = suite_of(run, &read_suite(&path)?, &path)?;
-    let report = stored::report(&runs, &suite, args.max_errors, args.outputs.open()?).map_err(|error| error.to_string())?;
+    let report = stored::report(&runs, &suite, args.max_errors, args.outputs.open()?)
+        .map_err(|error| error.to_string())?;
     Ok(report.exit_code())
 }

@@ -1,6 +1,6 @@
 //! `lydite report`: a stored run's report again, or the shards of a run as one.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use lydite::evaluator::Registry;
 use lydite::run_folder::RunFolder;
@@ -14,7 +14,7 @@ use crate::outputs::OutputArgs;
 
 /// Report a stored run again, or merge the shards of one run.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// Runs by id, folder or `latest`; several are merged as the shards of one.
     #[arg(default_value = "latest")]
     runs: Vec<String>,
@@ -25,29 +25,33 @@ pub struct Args {
     outputs: OutputArgs,
 }
 
-pub fn run(args: &Args) -> CommandResult {
+pub(crate) fn run(args: &Args) -> CommandResult {
     let runs = find(&args.runs)?;
     let suite = match runs.first() {
         Some(run) => stored_suite(run)?,
         None => return Err("no run was named".into()),
     };
-    let report = stored::report(&runs, &suite, args.max_errors, args.outputs.open()?).map_err(|error| error.to_string())?;
+    let report = stored::report(&runs, &suite, args.max_errors, args.outputs.open()?)
+        .map_err(|error| error.to_string())?;
     Ok(report.exit_code())
 }
 
-pub fn find(names: &[String]) -> Result<Vec<RunFolder>, String> {
+pub(crate) fn find(names: &[String]) -> Result<Vec<RunFolder>, String> {
     let root = runs_root();
-    names.iter().map(|name| RunFolder::find(&root, name).map_err(|error| error.to_string())).collect()
+    names
+        .iter()
+        .map(|name| RunFolder::find(&root, name).map_err(|error| error.to_string()))
+        .collect()
 }
 
 /// The suite as the run had it, checks that were added on the command line included.
-pub fn stored_suite(run: &RunFolder) -> Result<Suite, String> {
+pub(crate) fn stored_suite(run: &RunFolder) -> Result<Suite, String> {
     let text = run.suite().map_err(|error| error.to_string())?;
     suite_of(run, &text, &run.path().join("suite.yaml"))
 }
 
 /// A suite's text with the checks that were added to a run.
-pub fn suite_of(run: &RunFolder, text: &str, path: &PathBuf) -> Result<Suite, String> {
+pub(crate) fn suite_of(run: &RunFolder, text: &str, path: &Path) -> Result<Suite, String> {
     let manifest = run.manifest().map_err(|error| error.to_string())?;
     let facts = manifest.suite.unwrap_or_default();
     let registry = Registry::builtin();
@@ -59,7 +63,11 @@ pub fn suite_of(run: &RunFolder, text: &str, path: &PathBuf) -> Result<Suite, St
         builder = builder.check_text(check);
     }
     // Gates may name checks that the records brought; the report of a killed run does not say which those are.
-    let brought = run.report().map_or(true, |report| report.checks.len() > manifest.checks.len());
-    let suite = builder.build_before_data().and_then(|suite| suite.settle(brought));
+    let brought = run
+        .report()
+        .map_or(true, |report| report.checks.len() > manifest.checks.len());
+    let suite = builder
+        .build_before_data()
+        .and_then(|suite| suite.settle(brought));
     suite.map_err(|errors| errors.to_string())
 }

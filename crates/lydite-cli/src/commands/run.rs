@@ -10,7 +10,9 @@ use lydite::runner::Progress;
 use lydite::stored::SAMPLES;
 use lydite::suite::gate::Allowance;
 
-use super::{DEFAULT_SUITE, parse_allowance, parse_count, parse_shard, read_suite, runs_root, text_or_file};
+use super::{
+    DEFAULT_SUITE, parse_allowance, parse_count, parse_shard, read_suite, runs_root, text_or_file,
+};
 use crate::CommandResult;
 use crate::outputs::OutputArgs;
 use crate::terminal::{self, Bar};
@@ -21,7 +23,7 @@ use crate::terminal::{self, Bar};
 /// 2 usage, configuration, unreadable input or nothing to run, 3 no verdict (errors beyond what is allowed, a gate
 /// without a value), 130 interrupted.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// The suite [default: lydite.yaml, where no --check is given].
     suite: Option<PathBuf>,
     /// Input file in place of the suite's dataset; `-` is stdin; may be given several times.
@@ -68,7 +70,7 @@ pub struct Args {
     outputs: OutputArgs,
 }
 
-pub fn run(args: Args) -> CommandResult {
+pub(crate) fn run(args: Args) -> CommandResult {
     let outputs = args.outputs.open()?;
     let stdout_is_data = args.outputs.stdout_is_data();
     let request = request(args)?;
@@ -80,7 +82,14 @@ pub fn run(args: Args) -> CommandResult {
         announce(start);
         bar = Bar::follow(&progress, start.input_bytes);
     };
-    let outcome = job::run(request, &Registry::builtin(), outputs, &stop, &progress, &mut started);
+    let outcome = job::run(
+        request,
+        &Registry::builtin(),
+        outputs,
+        &stop,
+        &progress,
+        &mut started,
+    );
     drop(bar);
     let outcome = outcome.map_err(|error| error.to_string())?;
     for note in &outcome.notes {
@@ -103,10 +112,16 @@ fn request(args: Args) -> Result<Request, String> {
     };
     // Records may bring their own checks, so data alone is enough where no suite lies about.
     let path = path.filter(|path| args.suite.is_some() || args.data.is_empty() || path.is_file());
-    let suite = path.map(|path| Ok::<_, String>((read_suite(&path)?, path))).transpose()?;
+    let suite = path
+        .map(|path| Ok::<_, String>((read_suite(&path)?, path)))
+        .transpose()?;
     Ok(Request {
         suite,
-        checks: args.checks.iter().map(|check| text_or_file(check)).collect::<Result<_, _>>()?,
+        checks: args
+            .checks
+            .iter()
+            .map(|check| text_or_file(check))
+            .collect::<Result<_, _>>()?,
         data: args.data,
         condition: args.condition.as_deref().map(text_or_file).transpose()?,
         limit: args.limit,
@@ -116,7 +131,9 @@ fn request(args: Args) -> Result<Request, String> {
         max_errors: args.max_errors,
         strict: args.strict,
         wide: args.wide,
-        threads: args.threads.map_or_else(all_cores, |threads| threads.min(MOST_THREADS) as usize),
+        threads: args
+            .threads
+            .map_or_else(all_cores, |threads| threads.min(MOST_THREADS) as usize),
         store: (!args.no_store).then(runs_root),
         resume: args.resume,
         samples: SAMPLES,

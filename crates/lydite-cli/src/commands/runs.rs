@@ -8,7 +8,7 @@ use crate::terminal::outln;
 
 /// List, show or delete stored runs.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     #[command(subcommand)]
     command: Command,
 }
@@ -31,7 +31,7 @@ enum Command {
     },
 }
 
-pub fn run(args: &Args) -> CommandResult {
+pub(crate) fn run(args: &Args) -> CommandResult {
     let root = runs_root();
     let find = |name: &str| RunFolder::find(&root, name).map_err(|error| error.to_string());
     match &args.command {
@@ -42,11 +42,17 @@ pub fn run(args: &Args) -> CommandResult {
         }
         Command::Show { run } => {
             let manifest = find(run)?.manifest().map_err(|error| error.to_string())?;
-            outln!("{}", serde_json::to_string_pretty(&manifest).map_err(|error| error.to_string())?);
+            outln!(
+                "{}",
+                serde_json::to_string_pretty(&manifest).map_err(|error| error.to_string())?
+            );
         }
         Command::Delete { runs } => {
             // All are found before any is deleted.
-            let found = runs.iter().map(|name| find(name)).collect::<Result<Vec<_>, _>>()?;
+            let found = runs
+                .iter()
+                .map(|name| find(name))
+                .collect::<Result<Vec<_>, _>>()?;
             for run in found {
                 run.delete().map_err(|error| error.to_string())?;
                 outln!("deleted {}", run.id());
@@ -57,9 +63,24 @@ pub fn run(args: &Args) -> CommandResult {
 }
 
 fn line(run: &RunFolder) -> String {
-    let suite = run.manifest().ok().and_then(|manifest| manifest.suite).and_then(|suite| suite.name).unwrap_or_default();
+    let suite = run
+        .manifest()
+        .ok()
+        .and_then(|manifest| manifest.suite)
+        .and_then(|suite| suite.name)
+        .unwrap_or_default();
     match run.report() {
-        Ok(report) => format!("{}  exit {:>3}  {:>8} records  {suite}  {}", run.id(), report.exit.code, report.records.judged, report.exit.reason),
-        Err(_) => format!("{}  unfinished  {suite}  (go on with `lydite run … --resume={}`)", run.id(), run.id()),
+        Ok(report) => format!(
+            "{}  exit {:>3}  {:>8} records  {suite}  {}",
+            run.id(),
+            report.exit.code,
+            report.records.judged,
+            report.exit.reason
+        ),
+        Err(_) => format!(
+            "{}  unfinished  {suite}  (go on with `lydite run … --resume={}`)",
+            run.id(),
+            run.id()
+        ),
     }
 }

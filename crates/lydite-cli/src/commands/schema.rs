@@ -8,7 +8,7 @@ use crate::terminal::out;
 
 /// Print a JSON Schema, for editors and other programs.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// Of what.
     of: Of,
 }
@@ -25,7 +25,8 @@ enum Of {
     Report,
 }
 
-pub fn run(args: &Args) -> CommandResult {
+#[expect(clippy::unnecessary_wraps, reason = "all commands have one shape")]
+pub(crate) fn run(args: &Args) -> CommandResult {
     let schema = match args.of {
         Of::Record => schemas::record(),
         Of::Suite => schemas::suite(),

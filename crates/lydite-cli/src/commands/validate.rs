@@ -12,13 +12,13 @@ use crate::terminal::outln;
 
 /// Check a suite: all errors at once, with their places.
 #[derive(Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// The suite.
     #[arg(default_value = DEFAULT_SUITE)]
     suite: PathBuf,
 }
 
-pub fn run(args: &Args) -> CommandResult {
+pub(crate) fn run(args: &Args) -> CommandResult {
     let text = read_suite(&args.suite)?;
     let registry = Registry::builtin();
     // Whether the records bring checks of their own is not known without them.
@@ -30,7 +30,10 @@ pub fn run(args: &Args) -> CommandResult {
         terminal::note(note);
     }
     let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
-    let (checks, gates) = (count(suite.checks.len(), "check"), count(suite.gates.len(), "gate"));
+    let (checks, gates) = (
+        count(suite.checks.len(), "check"),
+        count(suite.gates.len(), "gate"),
+    );
     outln!("{}: {checks}, {gates}; no errors", args.suite.display());
     Ok(0)
 }

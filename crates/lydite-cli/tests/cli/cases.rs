@@ -11,47 +11,143 @@
 
 use crate::support::Dir;
 
-/// A check as YAML (or a parameter of it), an output, and what it comes to.
-struct Case {
-    id: &'static str,
-    check: &'static str,
-    record: &'static str,
-    code: i32,
-}
+/// Whose case it is, a check as YAML, a record, and the exit code.
+type Case = (&'static str, &'static str, &'static str, i32);
 
 const CASES: &[Case] = &[
     // Scalars of YAML keep their source text.
-    Case { id: "pf-type-01", check: "equals: {value: 2024-01-01}", record: r#"{"output": "2024-01-01"}"#, code: 0 },
-    Case { id: "pf-type-03", check: "equals: {value: 1e3}", record: r#"{"output": "1e3"}"#, code: 0 },
-    Case { id: "pf-type-04", check: "equals: {value: 0x1F}", record: r#"{"output": "0x1F"}"#, code: 0 },
-    Case { id: "pf-type-07", check: "equals: {value: 1.10}", record: r#"{"output": "1.10"}"#, code: 0 },
-    Case { id: "pf-type-07, other spelling", check: "equals: {value: 1.1}", record: r#"{"output": "1.10"}"#, code: 0 },
-    Case { id: "pf-type-08", check: "contains: 0", record: r#"{"output": "0 errors"}"#, code: 0 },
-    Case { id: "pf-type-08, a list", check: "contains_any: [0]", record: r#"{"output": "0 errors"}"#, code: 0 },
-    Case { id: "pf-type-16", check: "contains: 1.10", record: r#"{"output": "use v1.15"}"#, code: 1 },
-    Case { id: "pf-type-16, turned", check: "contains: 1.10", record: r#"{"output": "use v1.10"}"#, code: 0 },
-    Case { id: "leading zeros", check: "equals: {value: 01234}", record: r#"{"output": "01234"}"#, code: 0 },
-    Case { id: "yes is a word", check: "equals: {value: yes}", record: r#"{"output": "yes"}"#, code: 0 },
-    Case { id: "no is a word", check: "contains: no", record: r#"{"output": "no way"}"#, code: 0 },
+    (
+        "pf-type-01",
+        "equals: {value: 2024-01-01}",
+        r#"{"output": "2024-01-01"}"#,
+        0,
+    ),
+    (
+        "pf-type-03",
+        "equals: {value: 1e3}",
+        r#"{"output": "1e3"}"#,
+        0,
+    ),
+    (
+        "pf-type-04",
+        "equals: {value: 0x1F}",
+        r#"{"output": "0x1F"}"#,
+        0,
+    ),
+    (
+        "pf-type-07",
+        "equals: {value: 1.10}",
+        r#"{"output": "1.10"}"#,
+        0,
+    ),
+    (
+        "pf-type-07, other spelling",
+        "equals: {value: 1.1}",
+        r#"{"output": "1.10"}"#,
+        0,
+    ),
+    ("pf-type-08", "contains: 0", r#"{"output": "0 errors"}"#, 0),
+    (
+        "pf-type-08, a list",
+        "contains_any: [0]",
+        r#"{"output": "0 errors"}"#,
+        0,
+    ),
+    (
+        "pf-type-16",
+        "contains: 1.10",
+        r#"{"output": "use v1.15"}"#,
+        1,
+    ),
+    (
+        "pf-type-16, turned",
+        "contains: 1.10",
+        r#"{"output": "use v1.10"}"#,
+        0,
+    ),
+    (
+        "leading zeros",
+        "equals: {value: 01234}",
+        r#"{"output": "01234"}"#,
+        0,
+    ),
+    (
+        "yes is a word",
+        "equals: {value: yes}",
+        r#"{"output": "yes"}"#,
+        0,
+    ),
+    ("no is a word", "contains: no", r#"{"output": "no way"}"#, 0),
     // Expected text is never a template, but where the whole of it is one place.
-    Case { id: "pf-type-13", check: "equals: {value: '100 {% off'}", record: r#"{"output": "100 {% off"}"#, code: 0 },
-    Case { id: "pf-type-14", check: "equals: {value: 'Hello {{name}}'}", record: r#"{"output": "Hello {{name}}"}"#, code: 0 },
-    Case { id: "pf-type-15", check: "regex: '^a{{2}}$'", record: r#"{"output": "a{2}"}"#, code: 1 },
-    Case { id: "pf-type-15, matching", check: "regex: '^a{2}$'", record: r#"{"output": "aa"}"#, code: 0 },
+    (
+        "pf-type-13",
+        "equals: {value: '100 {% off'}",
+        r#"{"output": "100 {% off"}"#,
+        0,
+    ),
+    (
+        "pf-type-14",
+        "equals: {value: 'Hello {{name}}'}",
+        r#"{"output": "Hello {{name}}"}"#,
+        0,
+    ),
+    (
+        "pf-type-15",
+        "regex: '^a{{2}}$'",
+        r#"{"output": "a{2}"}"#,
+        1,
+    ),
+    (
+        "pf-type-15, matching",
+        "regex: '^a{2}$'",
+        r#"{"output": "aa"}"#,
+        0,
+    ),
     // Negations hold.
-    Case { id: "pf-neg-06", check: "{evaluator: equals, params: {value: Hello}, not: true}", record: r#"{"output": "Hello"}"#, code: 1 },
-    Case { id: "pf-neg-07", check: "{evaluator: equals, params: {value: {foo: bar}}, not: true}", record: r#"{"output": "hello world"}"#, code: 0 },
+    (
+        "pf-neg-06",
+        "{evaluator: equals, params: {value: Hello}, not: true}",
+        r#"{"output": "Hello"}"#,
+        1,
+    ),
+    (
+        "pf-neg-07",
+        "{evaluator: equals, params: {value: {foo: bar}}, not: true}",
+        r#"{"output": "hello world"}"#,
+        0,
+    ),
     // An answer that was never made is not judged, and not green under `not` either.
-    Case { id: "pf-agg-08", check: "{evaluator: contains, params: {phrase: 'Error: '}, not: true}", record: r#"{"query": "q", "metadata": {"error": "exit 1"}}"#, code: 2 },
-    Case { id: "pf-agg-08, null", check: "{evaluator: contains, params: {phrase: 'Error: '}, not: true}", record: r#"{"query": "q", "output": null}"#, code: 3 },
+    (
+        "pf-agg-08",
+        "{evaluator: contains, params: {phrase: 'Error: '}, not: true}",
+        r#"{"query": "q", "metadata": {"error": "exit 1"}}"#,
+        2,
+    ),
+    (
+        "pf-agg-08, null",
+        "{evaluator: contains, params: {phrase: 'Error: '}, not: true}",
+        r#"{"query": "q", "output": null}"#,
+        3,
+    ),
 ];
 
 #[test]
 fn cases_of_types_templates_and_negations() {
-    for Case { id, check, record, code } in CASES {
-        let dir = Dir::with(&[("lydite.yaml", &format!("version: 1\ndataset: data.jsonl\nchecks:\n  - {check}\n")), ("data.jsonl", record)]);
+    for (id, check, record, code) in CASES {
+        let dir = Dir::with(&[
+            (
+                "lydite.yaml",
+                &format!("version: 1\ndataset: data.jsonl\nchecks:\n  - {check}\n"),
+            ),
+            ("data.jsonl", record),
+        ]);
         let ran = dir.run("run --no-store");
-        assert_eq!(ran.code, *code, "{id}: {check} on {record}: {}", ran.transcript());
+        assert_eq!(
+            ran.code,
+            *code,
+            "{id}: {check} on {record}: {}",
+            ran.transcript()
+        );
     }
 }
 
@@ -59,11 +155,21 @@ fn cases_of_types_templates_and_negations() {
 #[test]
 fn braces_that_name_no_field_are_told_of() {
     let dir = Dir::with(&[
-        ("lydite.yaml", "version: 1\ndataset: data.jsonl\nchecks: [{evaluator: equals, params: {value: '{{city}}'}}]\n"),
-        ("data.jsonl", r#"{"output": "{{city}}", "variables": {"city": "Kisumu"}}"#),
+        (
+            "lydite.yaml",
+            "version: 1\ndataset: data.jsonl\nchecks: [{evaluator: equals, params: {value: '{{city}}'}}]\n",
+        ),
+        (
+            "data.jsonl",
+            r#"{"output": "{{city}}", "variables": {"city": "Kisumu"}}"#,
+        ),
     ]);
     let ran = dir.run("run --no-store").exits(0);
-    assert!(ran.stderr.contains("{{ variables.city }}"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("{{ variables.city }}"),
+        "{}",
+        ran.stderr
+    );
     dir.write("lydite.yaml", "version: 1\ndataset: data.jsonl\nchecks: [{evaluator: equals, params: {value: '{{ variables.city }}'}}]\n");
     dir.run("run --no-store").exits(1);
 }
@@ -72,31 +178,65 @@ fn braces_that_name_no_field_are_told_of() {
 #[test]
 fn a_check_without_weight_in_the_verdict_keeps_its_own() {
     let dir = Dir::with(&[
-        ("lydite.yaml", "version: 1\ndataset: data.jsonl\nchecks: [{evaluator: equals, params: {value: y}, name: aside}, {evaluator: contains, params: {phrase: x}}]\ngates: [contains.pass_rate >= 1]\n"),
+        (
+            "lydite.yaml",
+            "version: 1\ndataset: data.jsonl\nchecks: [{evaluator: equals, params: {value: y}, name: aside}, {evaluator: contains, params: {phrase: x}}]\ngates: [contains.pass_rate >= 1]\n",
+        ),
         ("data.jsonl", r#"{"output": "x"}"#),
     ]);
     let report = dir.run("run --no-store --format json").exits(0).json();
-    assert_eq!((&report["checks"][0]["failed"], &report["checks"][0]["passed"]), (&1.into(), &0.into()));
+    assert_eq!(
+        (
+            &report["checks"][0]["failed"],
+            &report["checks"][0]["passed"]
+        ),
+        (&1.into(), &0.into())
+    );
 }
 
 /// pf-type-10, pf-type-11: a value of a record is never read as anything else.
 #[test]
 fn a_value_of_a_record_is_never_read_as_anything_else() {
-    let dir = Dir::with(&[("data.jsonl", concat!(
-        r#"{"output": "file://nothere.txt", "reference": "file://nothere.txt"}"#, "\n",
-        r#"{"output": "{{7*7}}", "reference": "{{7*7}}"}"#, "\n",
-        r#"{"output": "@data.jsonl", "reference": "@data.jsonl"}"#, "\n",
-        r#"{"output": "{{ env.HOME }}", "reference": "{{ env.HOME }}"}"#, "\n",
-    ))]);
-    let report = dir.run("run --check exact_match --data data.jsonl --no-store --format json").exits(0).json();
+    let dir = Dir::with(&[(
+        "data.jsonl",
+        concat!(
+            r#"{"output": "file://nothere.txt", "reference": "file://nothere.txt"}"#,
+            "\n",
+            r#"{"output": "{{7*7}}", "reference": "{{7*7}}"}"#,
+            "\n",
+            r#"{"output": "@data.jsonl", "reference": "@data.jsonl"}"#,
+            "\n",
+            r#"{"output": "{{ env.HOME }}", "reference": "{{ env.HOME }}"}"#,
+            "\n",
+        ),
+    )]);
+    let report = dir
+        .run("run --check exact_match --data data.jsonl --no-store --format json")
+        .exits(0)
+        .json();
     assert_eq!(report["records"]["passed"], 4);
 }
 
 /// pf-type-12: a list among the variables is a value, not several tests.
 #[test]
 fn a_list_variable_is_one_record() {
-    let dir = Dir::with(&[("data.jsonl", r#"{"output": "soup", "variables": {"ingredients": ["popcorn", "beef"]}}"#)]);
-    let report = dir.args(&["run", "--check", "contains: soup", "--data", "data.jsonl", "--no-store", "--format", "json"]).exits(0).json();
+    let dir = Dir::with(&[(
+        "data.jsonl",
+        r#"{"output": "soup", "variables": {"ingredients": ["popcorn", "beef"]}}"#,
+    )]);
+    let report = dir
+        .args(&[
+            "run",
+            "--check",
+            "contains: soup",
+            "--data",
+            "data.jsonl",
+            "--no-store",
+            "--format",
+            "json",
+        ])
+        .exits(0)
+        .json();
     assert_eq!(report["records"]["judged"], 1);
 }
 
@@ -106,15 +246,44 @@ fn the_answers_that_did_not_pass_are_selected_by_their_ids() {
     let mut data = String::new();
     for i in 0..74 {
         // 49 pass, 19 fail, 6 have no reference; ids are computed.
-        let reference = if i % 12 == 5 { String::new() } else { format!(", \"reference\": \"{}\"", if i % 4 == 1 { "other" } else { "same" }) };
+        let reference = if i % 12 == 5 {
+            String::new()
+        } else {
+            format!(
+                ", \"reference\": \"{}\"",
+                if i % 4 == 1 { "other" } else { "same" }
+            )
+        };
         data += &format!("{{\"query\": \"question {i}\", \"output\": \"same\"{reference}}}\n");
     }
     let dir = Dir::with(&[("data.jsonl", &data)]);
-    let lines = dir.run("run --check exact_match --data data.jsonl --no-store --format jsonl").exits(3).lines();
-    let wanted: Vec<String> = lines.iter().filter(|line| line["verdict"] != "pass").map(|line| line["record"].as_str().unwrap().to_owned()).collect();
+    let lines = dir
+        .run("run --check exact_match --data data.jsonl --no-store --format jsonl")
+        .exits(3)
+        .lines();
+    let wanted: Vec<String> = lines
+        .iter()
+        .filter(|line| line["verdict"] != "pass")
+        .map(|line| line["record"].as_str().unwrap().to_owned())
+        .collect();
     assert!(wanted.len() > 15 && wanted.len() < 40, "{}", wanted.len());
     let condition = format!("id in {}", serde_json::to_string(&wanted).unwrap());
-    let again = dir.args(&["run", "--check", "exact_match", "--data", "data.jsonl", "--no-store", "--format", "jsonl", "--where", &condition]);
-    let ran: Vec<String> = again.lines().iter().map(|line| line["record"].as_str().unwrap().to_owned()).collect();
+    let again = dir.args(&[
+        "run",
+        "--check",
+        "exact_match",
+        "--data",
+        "data.jsonl",
+        "--no-store",
+        "--format",
+        "jsonl",
+        "--where",
+        &condition,
+    ]);
+    let ran: Vec<String> = again
+        .lines()
+        .iter()
+        .map(|line| line["record"].as_str().unwrap().to_owned())
+        .collect();
     assert_eq!(ran, wanted, "{}", again.stderr);
 }

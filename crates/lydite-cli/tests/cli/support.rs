@@ -9,23 +9,23 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// A folder in which the product runs; it goes with the test.
-pub struct Dir(TempDir);
+pub(crate) struct Dir(TempDir);
 
 /// What a command answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ran {
-    pub code: i32,
-    pub stdout: String,
-    pub stderr: String,
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 impl Dir {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
     /// A folder with files in it.
-    pub fn with(files: &[(&str, &str)]) -> Self {
+    pub(crate) fn with(files: &[(&str, &str)]) -> Self {
         let dir = Self::new();
         for (name, text) in files {
             dir.write(name, text);
@@ -33,54 +33,65 @@ impl Dir {
         dir
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
-    pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
+    pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
         let path = self.path(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, bytes).unwrap();
     }
 
-    pub fn read(&self, name: &str) -> String {
+    pub(crate) fn read(&self, name: &str) -> String {
         let path = self.path(name);
         std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
 
     /// Runs `lydite` with the words of `line` as arguments.
-    pub fn run(&self, line: &str) -> Ran {
+    pub(crate) fn run(&self, line: &str) -> Ran {
         self.args(&line.split_whitespace().collect::<Vec<_>>())
     }
 
-    pub fn args(&self, args: &[&str]) -> Ran {
+    pub(crate) fn args(&self, args: &[&str]) -> Ran {
         self.piped(args, "")
     }
 
     /// The same with something on stdin.
-    pub fn piped(&self, args: &[&str], stdin: impl Into<Vec<u8>>) -> Ran {
+    pub(crate) fn piped(&self, args: &[&str], stdin: impl Into<Vec<u8>>) -> Ran {
         let mut command = Command::from_std(self.command(args));
         let output = command.write_stdin(stdin).output().unwrap();
         Ran {
-            code: output.status.code().unwrap_or_else(|| panic!("{args:?} was killed: {}", output.status)),
+            code: output
+                .status
+                .code()
+                .unwrap_or_else(|| panic!("{args:?} was killed: {}", output.status)),
             stdout: String::from_utf8(output.stdout).unwrap(),
             stderr: String::from_utf8(output.stderr).unwrap(),
         }
     }
 
     /// The command itself, for tests that do something while it runs.
-    pub fn command(&self, args: &[&str]) -> std::process::Command {
+    pub(crate) fn command(&self, args: &[&str]) -> std::process::Command {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_lydite"));
-        command.args(args).current_dir(self.0.path()).env("NO_COLOR", "1");
-        command.env_remove("COLUMNS").env_remove("LYDITE_THREADS").env_remove("CLICOLOR_FORCE");
+        command
+            .args(args)
+            .current_dir(self.0.path())
+            .env("NO_COLOR", "1");
+        command
+            .env_remove("COLUMNS")
+            .env_remove("LYDITE_THREADS")
+            .env_remove("CLICOLOR_FORCE");
         command.stdin(Stdio::null());
         command
     }
 
     /// The folder of the only kept run.
-    pub fn only_run(&self) -> PathBuf {
-        let runs: Vec<PathBuf> =
-            std::fs::read_dir(self.path(".lydite/runs")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    pub(crate) fn only_run(&self) -> PathBuf {
+        let runs: Vec<PathBuf> = std::fs::read_dir(self.path(".lydite/runs"))
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
         assert_eq!(runs.len(), 1, "{runs:?}");
         runs.into_iter().next().unwrap()
     }
@@ -88,7 +99,7 @@ impl Dir {
 
 impl Ran {
     /// The exit code and what was said, for a snapshot.
-    pub fn transcript(&self) -> String {
+    pub(crate) fn transcript(&self) -> String {
         let mut text = format!("exit {}\n", self.code);
         for (name, said) in [("stdout", &self.stdout), ("stderr", &self.stderr)] {
             if !said.is_empty() {
@@ -99,28 +110,31 @@ impl Ran {
     }
 
     #[track_caller]
-    pub fn exits(self, code: i32) -> Self {
+    pub(crate) fn exits(self, code: i32) -> Self {
         assert_eq!(self.code, code, "{}", self.transcript());
         self
     }
 
     /// Stdout as one JSON value.
     #[track_caller]
-    pub fn json(&self) -> Value {
-        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {}", self.transcript()))
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("{error}: {}", self.transcript()))
     }
 
     /// Stdout as JSON, a value a line.
     #[track_caller]
-    pub fn lines(&self) -> Vec<Value> {
+    pub(crate) fn lines(&self) -> Vec<Value> {
         json_lines(&self.stdout)
     }
 }
 
 /// JSON, a value a line.
 #[track_caller]
-pub fn json_lines(text: &str) -> Vec<Value> {
-    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+pub(crate) fn json_lines(text: &str) -> Vec<Value> {
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        .collect()
 }
 
 /// What differs from run to run and from machine to machine, and what stands for it.
@@ -134,7 +148,7 @@ const FILTERS: &[(&str, &str)] = &[
 
 /// Compares with `snapshots/NAME.snap`.
 #[track_caller]
-pub fn snapshot(name: &str, text: &str) {
+pub(crate) fn snapshot(name: &str, text: &str) {
     let mut settings = insta::Settings::clone_current();
     for (pattern, replacement) in FILTERS {
         settings.add_filter(pattern, *replacement);
@@ -146,21 +160,21 @@ pub fn snapshot(name: &str, text: &str) {
 
 /// Many transcripts in one snapshot, each under its title.
 #[derive(Default)]
-pub struct Album(String);
+pub(crate) struct Album(String);
 
 impl Album {
-    pub fn add(&mut self, title: &str, ran: &Ran) {
+    pub(crate) fn add(&mut self, title: &str, ran: &Ran) {
         writeln!(self.0, "═══ {title}\n{}", ran.transcript()).unwrap();
     }
 
     #[track_caller]
-    pub fn compare(self, name: &str) {
+    pub(crate) fn compare(self, name: &str) {
         snapshot(name, &self.0);
     }
 }
 
 /// A text cut to a screen's length.
-pub fn shortened(text: &str, characters: usize) -> String {
+pub(crate) fn shortened(text: &str, characters: usize) -> String {
     let mut short: String = text.chars().take(characters).collect();
     if short.len() < text.len() {
         short.push('…');
@@ -169,14 +183,19 @@ pub fn shortened(text: &str, characters: usize) -> String {
 }
 
 /// The repository's own files.
-pub fn repository(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name)
+pub(crate) fn repository(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .join(name)
 }
 
 /// A report without what differs from run to run: times and the paths of the data.
-pub fn timeless(report: &str) -> Value {
+pub(crate) fn timeless(report: &str) -> Value {
     let mut report: Value = serde_json::from_str(report).unwrap();
-    let run = report.get_mut("run").and_then(Value::as_object_mut).unwrap();
+    let run = report
+        .get_mut("run")
+        .and_then(Value::as_object_mut)
+        .unwrap();
     for key in ["started_at", "finished_at", "data"] {
         run.remove(key);
     }
@@ -184,7 +203,7 @@ pub fn timeless(report: &str) -> Value {
 }
 
 /// `n` records, of which two in three are right.
-pub fn answers(n: usize) -> String {
+pub(crate) fn answers(n: usize) -> String {
     let mut text = String::new();
     for i in 0..n {
         let output = if i % 3 == 0 { i + 1 } else { i };
@@ -199,7 +218,7 @@ pub fn answers(n: usize) -> String {
 }
 
 /// A suite without a dataset that judges [`answers`].
-pub const SUITE: &str = "\
+pub(crate) const SUITE: &str = "\
 version: 1
 name: sums
 checks:

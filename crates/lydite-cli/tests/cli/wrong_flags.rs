@@ -97,12 +97,24 @@ fn wrong_command_lines_are_refused_and_say_what_to_do() {
     for line in LINES {
         let ran = dir.args(&words(line));
         let is_verdict = line.starts_with("eval exact_match --output");
-        assert_eq!(ran.code, if is_verdict { 3 } else { 2 }, "{line}: {}", ran.transcript());
+        assert_eq!(
+            ran.code,
+            if is_verdict { 3 } else { 2 },
+            "{line}: {}",
+            ran.transcript()
+        );
         album.add(&format!("lydite {line}"), &ran);
     }
     album.compare("wrong_flags");
-    assert_eq!(dir.read("data.jsonl"), answers(3), "the data was written over");
-    assert!(!dir.path(".lydite").exists() || std::fs::read_dir(dir.path(".lydite/runs")).unwrap().count() <= 1);
+    assert_eq!(
+        dir.read("data.jsonl"),
+        answers(3),
+        "the data was written over"
+    );
+    assert!(
+        !dir.path(".lydite").exists()
+            || std::fs::read_dir(dir.path(".lydite/runs")).unwrap().count() <= 1
+    );
 }
 
 /// A file that was there is still there after a run that was refused.
@@ -110,10 +122,13 @@ fn wrong_command_lines_are_refused_and_say_what_to_do() {
 fn a_refused_run_leaves_the_outputs_of_the_last_one() {
     let dir = dir();
     dir.write("report.json", "of yesterday");
-    dir.run("run --data data.jsonl --check equalz --output report.json").exits(2);
-    dir.run("run --data nothing.jsonl --output report.json").exits(2);
+    dir.run("run --data data.jsonl --check equalz --output report.json")
+        .exits(2);
+    dir.run("run --data nothing.jsonl --output report.json")
+        .exits(2);
     assert_eq!(dir.read("report.json"), "of yesterday");
-    dir.run("run --data data.jsonl --no-store --output report.json").exits(1);
+    dir.run("run --data data.jsonl --no-store --output report.json")
+        .exits(1);
     assert!(dir.read("report.json").starts_with('{'));
 }
 
@@ -125,20 +140,33 @@ fn a_folder_that_cannot_be_written_is_named() {
     dir.write("locked/lydite.yaml", SUITE);
     dir.write("locked/data.jsonl", answers(3));
     let locked = dir.path("locked");
-    let chmod = |mode| std::fs::set_permissions(&locked, std::fs::Permissions::from_mode(mode)).unwrap();
+    let chmod =
+        |mode| std::fs::set_permissions(&locked, std::fs::Permissions::from_mode(mode)).unwrap();
     chmod(0o555);
     // root may write everywhere.
     let is_root = std::fs::write(locked.join("probe"), "").is_ok();
     let ran = |args: &[&str]| {
         let output = dir.command(args).current_dir(&locked).output().unwrap();
-        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+        (
+            output.status.code(),
+            String::from_utf8(output.stderr).unwrap(),
+        )
     };
-    let (stored, unstored) = (ran(&["run", "--data", "data.jsonl"]), ran(&["run", "--data", "data.jsonl", "--no-store"]));
+    let (stored, unstored) = (
+        ran(&["run", "--data", "data.jsonl"]),
+        ran(&["run", "--data", "data.jsonl", "--no-store"]),
+    );
     chmod(0o755);
     assert_eq!(unstored.0, Some(1), "{}", unstored.1);
     if !is_root {
         assert_eq!(stored.0, Some(2));
-        assert!(stored.1.contains("Permission denied") && stored.1.contains(".lydite") && stored.1.contains("--no-store"), "{}", stored.1);
+        assert!(
+            stored.1.contains("Permission denied")
+                && stored.1.contains(".lydite")
+                && stored.1.contains("--no-store"),
+            "{}",
+            stored.1
+        );
     }
 }
 

@@ -16,7 +16,13 @@ type Result<T> = std::result::Result<T, Box<RecordError>>;
 
 /// Builds the wanted fields; derived ones (output and query from messages) included.
 pub(super) fn slots<'r>(found: &mut Found<'r>, wanted: FieldSet, arena: &'r Bump) -> Result<()> {
-    let Found { slots, keys, output_b, trajectory: steps, .. } = found;
+    let Found {
+        slots,
+        keys,
+        output_b,
+        trajectory: steps,
+        ..
+    } = found;
     for field in wanted.iter() {
         if let Some(value) = slots.raw.get(field as usize).copied().flatten() {
             set(slots, field, value, arena)?;
@@ -48,7 +54,12 @@ pub(super) fn raw_of<'r>(slots: &Slots<'r>, field: Field) -> Option<Raw<'r>> {
 }
 
 /// Puts another value in a field's place, for `inputs:` and the `reference` parameter.
-pub fn override_field<'r>(slots: &mut Slots<'r>, field: Field, value: Option<Raw<'r>>, arena: &'r Bump) -> Result<()> {
+pub fn override_field<'r>(
+    slots: &mut Slots<'r>,
+    field: Field,
+    value: Option<Raw<'r>>,
+    arena: &'r Bump,
+) -> Result<()> {
     if let Some(slot) = slots.raw.get_mut(field as usize) {
         *slot = value;
     }
@@ -102,7 +113,9 @@ pub(super) fn raw<'r>(source: &'r str, arena: &'r Bump) -> Result<Option<Raw<'r>
 }
 
 fn unescape<'r>(source: &'r str, arena: &'r Bump) -> Result<&'r str> {
-    let inner = source.get(1..source.len().saturating_sub(1)).unwrap_or_default();
+    let inner = source
+        .get(1..source.len().saturating_sub(1))
+        .unwrap_or_default();
     if memchr::memchr(b'\\', inner.as_bytes()).is_none() {
         return Ok(inner);
     }
@@ -124,7 +137,8 @@ pub(super) fn lone_surrogate(field: Option<Field>) -> RecordError {
     RecordError {
         offset: 0,
         field: field.map(|field| field.as_str().to_owned()),
-        message: "the text holds a lone surrogate (`\\ud800` to `\\udfff` without its other half)".into(),
+        message: "the text holds a lone surrogate (`\\ud800` to `\\udfff` without its other half)"
+            .into(),
         hint: Some("write the character itself or its whole surrogate pair".into()),
     }
 }
@@ -143,15 +157,25 @@ pub fn content_of_raw<'r>(value: Raw<'r>, arena: &'r Bump) -> Result<Content<'r>
     match source.as_bytes().first() {
         Some(b'{') => object_content(source, arena),
         Some(b'[') => Ok(Content::Json { source, text: None }),
-        _ => Ok(Content::Json { source, text: Some(source) }),
+        _ => Ok(Content::Json {
+            source,
+            text: Some(source),
+        }),
     }
 }
 
 fn object_content<'r>(source: &'r str, arena: &'r Bump) -> Result<Content<'r>> {
-    let Ok(entries) = Entries::read(source) else { return Ok(Content::Json { source, text: None }) };
-    let [(key, value)] = entries.0.as_slice() else { return Ok(Content::Json { source, text: None }) };
+    let Ok(entries) = Entries::read(source) else {
+        return Ok(Content::Json { source, text: None });
+    };
+    let [(key, value)] = entries.0.as_slice() else {
+        return Ok(Content::Json { source, text: None });
+    };
     if key == "parts" && are_parts(value.get()) {
-        return Ok(Content::Parts { source, text: text_of_blocks(value.get(), arena) });
+        return Ok(Content::Parts {
+            source,
+            text: text_of_blocks(value.get(), arena),
+        });
     }
     let text = match raw(value.get(), arena)? {
         Some(Raw::Text(text)) => Some(text),
@@ -176,20 +200,31 @@ impl<'a> Part<'a> {
     }
 
     fn text(self) -> Option<Cow<'a, str>> {
-        let is_text = self.r#type.as_deref().is_none_or(|kind| matches!(kind, "text" | "input_text" | "output_text"));
+        let is_text = self
+            .r#type
+            .as_deref()
+            .is_none_or(|kind| matches!(kind, "text" | "input_text" | "output_text"));
         self.text.filter(|_| is_text)
     }
 
     /// Whether its type is one of a part; any other list below `parts` is an answer's own JSON.
     fn is_known(&self) -> bool {
         let kind = self.r#type.as_deref().unwrap_or_default();
-        let kind = kind.strip_prefix("input_").or_else(|| kind.strip_prefix("output_")).unwrap_or(kind);
-        matches!(kind, "text" | "image" | "image_url" | "audio" | "file" | "document" | "video")
+        let kind = kind
+            .strip_prefix("input_")
+            .or_else(|| kind.strip_prefix("output_"))
+            .unwrap_or(kind);
+        matches!(
+            kind,
+            "text" | "image" | "image_url" | "audio" | "file" | "document" | "video"
+        )
     }
 }
 
 fn are_parts(source: &str) -> bool {
-    source.starts_with('[') && Part::list(source).is_some_and(|parts| !parts.is_empty() && parts.iter().all(Part::is_known))
+    source.starts_with('[')
+        && Part::list(source)
+            .is_some_and(|parts| !parts.is_empty() && parts.iter().all(Part::is_known))
 }
 
 /// The texts of content blocks joined by a line break; `None` where one is no text.
@@ -214,10 +249,14 @@ pub fn texts_of_parts(source: &str) -> Vec<(usize, Cow<'_, str>)> {
     let parts = if source.starts_with('[') {
         Part::list(source)
     } else {
-        serde_json::from_str::<Whole<'_>>(source).ok().map(|whole| whole.parts)
+        serde_json::from_str::<Whole<'_>>(source)
+            .ok()
+            .map(|whole| whole.parts)
     };
     let texts = parts.into_iter().flatten().enumerate();
-    texts.filter_map(|(index, part)| Some((index, part.text()?))).collect()
+    texts
+        .filter_map(|(index, part)| Some((index, part.text()?)))
+        .collect()
 }
 
 /// An object's entries in order, values as they stand.
@@ -231,7 +270,10 @@ impl<'a> Entries<'a> {
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str("an object")
             }
-            fn visit_map<A: serde::de::MapAccess<'a>>(self, mut map: A) -> std::result::Result<Self::Value, A::Error> {
+            fn visit_map<A: serde::de::MapAccess<'a>>(
+                self,
+                mut map: A,
+            ) -> std::result::Result<Self::Value, A::Error> {
                 let mut entries = Vec::new();
                 while let Some(key) = map.next_key::<Key<'a>>()? {
                     entries.push((key.0, map.next_value()?));
@@ -246,7 +288,11 @@ impl<'a> Entries<'a> {
     }
 
     fn get(&self, key: &str) -> Option<&'a str> {
-        self.0.iter().find(|(name, _)| name == key).map(|(_, value)| value.get()).filter(|source| *source != "null")
+        self.0
+            .iter()
+            .find(|(name, _)| name == key)
+            .map(|(_, value)| value.get())
+            .filter(|source| *source != "null")
     }
 }
 
@@ -256,7 +302,9 @@ fn output<'r>(value: Raw<'r>, arena: &'r Bump) -> Result<Content<'r>> {
     if let Content::Json { source, .. } = content
         && source.starts_with('{')
         && let Ok(entries) = Entries::read(source)
-        && entries.get("choices").is_some_and(|choices| choices.starts_with('['))
+        && entries
+            .get("choices")
+            .is_some_and(|choices| choices.starts_with('['))
     {
         return Err(RecordError::field("output", "this is a whole chat completion, not an answer").hint(
             "say where the answer stands, such as `fields: {output: response.choices.0.message.content, messages: request.messages}`",
@@ -281,15 +329,20 @@ fn alternatives<'r>(content: Content<'r>, arena: &'r Bump) -> Result<&'r [&'r st
         }
         return Ok(texts.into_bump_slice());
     }
-    Ok(content.text().map_or(&[], |text| arena.alloc([text]) as &[_]))
+    Ok(content
+        .text()
+        .map_or(&[], |text| arena.alloc([text]) as &[_]))
 }
 
-fn list<'r>(field: Field, value: Raw<'r>) -> Result<Vec<&'r RawValue>> {
+fn list(field: Field, value: Raw<'_>) -> Result<Vec<&RawValue>> {
     match value {
         Raw::Json("[]") => Ok(Vec::new()),
         Raw::Json(source) if source.starts_with('[') => serde_json::from_str(source)
             .map_err(|error| RecordError::field(field.as_str(), format!("can't be read: {error}"))),
-        _ => Err(RecordError::field(field.as_str(), format!("expected a list, found {}", kind(value)))),
+        _ => Err(RecordError::field(
+            field.as_str(),
+            format!("expected a list, found {}", kind(value)),
+        )),
     }
 }
 
@@ -306,7 +359,10 @@ fn candidates<'r>(value: Raw<'r>, arena: &'r Bump) -> Result<&'r [Content<'r>]> 
     for (index, item) in items.iter().enumerate() {
         let place = || format!("candidates[{index}]");
         let value = raw(item.get(), arena)
-            .map_err(|error| RecordError { field: Some(place()), ..*error })?
+            .map_err(|error| RecordError {
+                field: Some(place()),
+                ..*error
+            })?
             .ok_or_else(|| RecordError::field(place(), "expected an answer, found null"))?;
         candidates.push(content_of_raw(value, arena)?);
     }
@@ -316,8 +372,11 @@ fn candidates<'r>(value: Raw<'r>, arena: &'r Bump) -> Result<&'r [Content<'r>]> 
 /// `output_b` is the second candidate; the output is the first where none was listed.
 fn second_candidate<'r>(slots: &mut Slots<'r>, value: Raw<'r>, arena: &'r Bump) -> Result<()> {
     if !slots.candidates.is_empty() {
-        return Err(RecordError::field("output_b", "stands beside `candidates`, which already lists the answers")
-            .hint("put every answer into `candidates`, or keep `output` and `output_b`"));
+        return Err(RecordError::field(
+            "output_b",
+            "stands beside `candidates`, which already lists the answers",
+        )
+        .hint("put every answer into `candidates`, or keep `output` and `output_b`"));
     }
     if let Some(first) = slots.output {
         let second = content_of_raw(value, arena)?;
@@ -336,7 +395,12 @@ fn contexts<'r>(value: Raw<'r>, arena: &'r Bump) -> Result<&'r [ContextChunk<'r>
             for (index, item) in items.iter().enumerate() {
                 let value = raw(item.get(), arena)
                     .map_err(|error| at(Field::Contexts, error))?
-                    .ok_or_else(|| RecordError::field(format!("contexts[{index}]"), "expected a text or an object, found null"))?;
+                    .ok_or_else(|| {
+                        RecordError::field(
+                            format!("contexts[{index}]"),
+                            "expected a text or an object, found null",
+                        )
+                    })?;
                 chunks.push(chunk(value, index, arena)?);
             }
             Ok(chunks.into_bump_slice())
@@ -345,22 +409,43 @@ fn contexts<'r>(value: Raw<'r>, arena: &'r Bump) -> Result<&'r [ContextChunk<'r>
 }
 
 const fn plain_chunk(document: &str) -> ContextChunk<'_> {
-    ContextChunk { document, id: None, relevance: None, score: None, grade: None }
+    ContextChunk {
+        document,
+        id: None,
+        relevance: None,
+        score: None,
+        grade: None,
+    }
 }
 
 fn chunk<'r>(value: Raw<'r>, index: usize, arena: &'r Bump) -> Result<ContextChunk<'r>> {
-    let place = |key: &str| format!("contexts[{index}]{}{key}", if key.is_empty() { "" } else { "." });
+    let place = |key: &str| {
+        format!(
+            "contexts[{index}]{}{key}",
+            if key.is_empty() { "" } else { "." }
+        )
+    };
     let source = match value {
         Raw::Text(document) => return Ok(plain_chunk(document)),
         Raw::Json(source) if source.starts_with('{') => source,
         Raw::Json(_) => {
-            return Err(RecordError::field(place(""), format!("expected a text or an object, found {}", kind(value))));
+            return Err(RecordError::field(
+                place(""),
+                format!("expected a text or an object, found {}", kind(value)),
+            ));
         }
     };
-    let entries = Entries::read(source).map_err(|error| RecordError::field(place(""), format!("can't be read: {error}")))?;
-    let named = |names: &[&str]| names.iter().find_map(|name| entries.get(name).map(|source| (place(name), source)));
+    let entries = Entries::read(source)
+        .map_err(|error| RecordError::field(place(""), format!("can't be read: {error}")))?;
+    let named = |names: &[&str]| {
+        names
+            .iter()
+            .find_map(|name| entries.get(name).map(|source| (place(name), source)))
+    };
     let text = |names: &[&str]| -> Result<Option<&'r str>> {
-        let Some((place, source)) = named(names) else { return Ok(None) };
+        let Some((place, source)) = named(names) else {
+            return Ok(None);
+        };
         match raw(source, arena)? {
             Some(Raw::Text(text)) => Ok(Some(text)),
             Some(Raw::Json(scalar)) if !scalar.starts_with(['{', '[']) => Ok(Some(scalar)),
@@ -368,21 +453,37 @@ fn chunk<'r>(value: Raw<'r>, index: usize, arena: &'r Bump) -> Result<ContextChu
         }
     };
     let number = |names: &[&str], least: f64, most: f64| -> Result<Option<f64>> {
-        let Some((place, source)) = named(names) else { return Ok(None) };
+        let Some((place, source)) = named(names) else {
+            return Ok(None);
+        };
         let value: f64 = source
             .parse()
             .ok()
             .filter(|value: &f64| value.is_finite())
-            .ok_or_else(|| RecordError::field(&*place, format!("expected a finite number, found `{source}`")))?;
+            .ok_or_else(|| {
+                RecordError::field(
+                    &*place,
+                    format!("expected a finite number, found `{source}`"),
+                )
+            })?;
         if value < least || value > most {
-            let range = if most.is_finite() { format!("from {least} to {most}") } else { format!("of {least} or more") };
-            return Err(RecordError::field(place, format!("expected a number {range}, found {source}")));
+            let range = if most.is_finite() {
+                format!("from {least} to {most}")
+            } else {
+                format!("of {least} or more")
+            };
+            return Err(RecordError::field(
+                place,
+                format!("expected a number {range}, found {source}"),
+            ));
         }
         Ok(Some(value))
     };
     Ok(ContextChunk {
-        document: text(&["document", "text", "content", "page_content"])?
-            .ok_or_else(|| RecordError::field(place("document"), "a context needs its text").hint("name it `document`"))?,
+        document: text(&["document", "text", "content", "page_content"])?.ok_or_else(|| {
+            RecordError::field(place("document"), "a context needs its text")
+                .hint("name it `document`")
+        })?,
         id: text(&["id"])?,
         relevance: number(&["relevance"], -1.0, 1.0)?,
         score: number(&["score", "similarity"], f64::NEG_INFINITY, f64::INFINITY)?,
@@ -400,11 +501,20 @@ fn messages<'r>(value: Raw<'r>, arena: &'r Bump) -> Result<&'r [Turn<'r>]> {
 }
 
 fn turn<'r>(source: &'r str, index: usize, arena: &'r Bump) -> Result<Turn<'r>> {
-    let place = |key: &str| format!("messages[{index}]{}{key}", if key.is_empty() { "" } else { "." });
-    let entries = Entries::read(source)
-        .map_err(|_| RecordError::field(place(""), "expected an object with `role` and `content`"))?;
+    let place = |key: &str| {
+        format!(
+            "messages[{index}]{}{key}",
+            if key.is_empty() { "" } else { "." }
+        )
+    };
+    let entries = Entries::read(source).map_err(|_| {
+        RecordError::field(place(""), "expected an object with `role` and `content`")
+    })?;
     let text = |key: &str| -> Result<Option<&'r str>> {
-        match entries.get(key).map_or(Ok(None), |source| raw(source, arena))? {
+        match entries
+            .get(key)
+            .map_or(Ok(None), |source| raw(source, arena))?
+        {
             None => Ok(None),
             Some(Raw::Text(text)) => Ok(Some(text)),
             Some(Raw::Json(_)) => Err(RecordError::field(place(key), "expected a text")),
@@ -416,49 +526,90 @@ fn turn<'r>(source: &'r str, index: usize, arena: &'r Bump) -> Result<Turn<'r>> 
         Some("assistant" | "ai" | "model") => Role::Assistant,
         Some("tool" | "function") => Role::Tool,
         Some(other) => {
-            return Err(RecordError::field(place("role"), format!("unknown role `{other}`"))
-                .hint("allowed: system, developer, user, assistant, tool, function"));
+            return Err(
+                RecordError::field(place("role"), format!("unknown role `{other}`"))
+                    .hint("allowed: system, developer, user, assistant, tool, function"),
+            );
         }
         None => return Err(RecordError::field(place("role"), "a message needs a role")),
     };
     // Context.ai's test cases name the content `message`.
     let content = match entries.get("content").or_else(|| entries.get("message")) {
         None => None,
-        Some(source) if source.starts_with('[') => {
-            Some(Content::Parts { source, text: text_of_blocks(source, arena) }.or_text())
-        }
-        Some(source) => raw(source, arena)?.map(|value| content_of_raw(value, arena)).transpose()?,
+        Some(source) if source.starts_with('[') => Some(
+            Content::Parts {
+                source,
+                text: text_of_blocks(source, arena),
+            }
+            .or_text(),
+        ),
+        Some(source) => raw(source, arena)?
+            .map(|value| content_of_raw(value, arena))
+            .transpose()?,
     };
-    Ok(Turn { role, content, tool_calls: entries.get("tool_calls"), tool_call_id: text("tool_call_id")?, name: text("name")? })
+    Ok(Turn {
+        role,
+        content,
+        tool_calls: entries.get("tool_calls"),
+        tool_call_id: text("tool_call_id")?,
+        name: text("name")?,
+    })
 }
 
-impl<'r> Content<'r> {
+impl Content<'_> {
     /// Parts that are all text are a text.
     const fn or_text(self) -> Self {
         match self {
-            Self::Parts { text: Some(text), .. } => Self::Text(text),
+            Self::Parts {
+                text: Some(text), ..
+            } => Self::Text(text),
             other => other,
         }
     }
 }
 
 /// `[{tool, input, observation}]` as tool calls and tool turns after the messages.
-fn trajectory<'r>(before: &'r [Turn<'r>], source: &'r str, arena: &'r Bump) -> Result<&'r [Turn<'r>]> {
+fn trajectory<'r>(
+    before: &'r [Turn<'r>],
+    source: &'r str,
+    arena: &'r Bump,
+) -> Result<&'r [Turn<'r>]> {
     let place = |index: usize, key: &str| format!("trajectory[{index}].{key}");
-    let steps: Vec<&RawValue> = serde_json::from_str(source)
-        .map_err(|_| RecordError::field("trajectory", "expected a list of {tool, input, observation}"))?;
+    let steps: Vec<&RawValue> = serde_json::from_str(source).map_err(|_| {
+        RecordError::field(
+            "trajectory",
+            "expected a list of {tool, input, observation}",
+        )
+    })?;
     let mut turns = BumpVec::from_iter_in(before.iter().copied(), arena);
     for (index, step) in steps.iter().enumerate() {
-        let entries = Entries::read(step.get())
-            .map_err(|_| RecordError::field(format!("trajectory[{index}]"), "expected {tool, input, observation}"))?;
+        let entries = Entries::read(step.get()).map_err(|_| {
+            RecordError::field(
+                format!("trajectory[{index}]"),
+                "expected {tool, input, observation}",
+            )
+        })?;
         let tool = entries
             .get("tool")
             .filter(|source| source.starts_with('"'))
-            .ok_or_else(|| RecordError::field(place(index, "tool"), "a step needs the name of its tool"))?;
+            .ok_or_else(|| {
+                RecordError::field(place(index, "tool"), "a step needs the name of its tool")
+            })?;
         let input = entries.get("input").unwrap_or("{}");
-        let call = format!("[{{\"id\":\"step_{index}\",\"type\":\"function\",\"function\":{{\"name\":{tool},\"arguments\":{input}}}}}]");
-        turns.push(Turn { role: Role::Assistant, content: None, tool_calls: Some(arena.alloc_str(&call)), tool_call_id: None, name: None });
-        if let Some(observation) = entries.get("observation").map_or(Ok(None), |source| raw(source, arena))? {
+        let call = format!(
+            "[{{\"id\":\"step_{index}\",\"type\":\"function\",\"function\":{{\"name\":{tool},\"arguments\":{input}}}}}]"
+        );
+        turns.push(Turn {
+            role: Role::Assistant,
+            content: None,
+            tool_calls: Some(arena.alloc_str(&call)),
+            tool_call_id: None,
+            name: None,
+        });
+        if let Some(observation) = entries
+            .get("observation")
+            .map_or(Ok(None), |source| raw(source, arena))?
+        {
             turns.push(Turn {
                 role: Role::Tool,
                 content: Some(content_of_raw(observation, arena)?),
@@ -475,7 +626,11 @@ fn trajectory<'r>(before: &'r [Turn<'r>], source: &'r str, arena: &'r Bump) -> R
 fn answer_from_messages<'r>(slots: &mut Slots<'r>, wanted: FieldSet, arena: &'r Bump) {
     let turns = slots.messages;
     if slots.output.is_none() && wanted.contains(Field::Output) && slots.candidates.is_empty() {
-        let answers = turns.iter().rev().take_while(|turn| turn.role == Role::Assistant && turn.content.is_some()).count();
+        let answers = turns
+            .iter()
+            .rev()
+            .take_while(|turn| turn.role == Role::Assistant && turn.content.is_some())
+            .count();
         let (input, answer) = turns.split_at(turns.len() - answers);
         slots.messages = input;
         slots.output = match answer {
@@ -485,7 +640,11 @@ fn answer_from_messages<'r>(slots: &mut Slots<'r>, wanted: FieldSet, arena: &'r 
         };
     }
     if slots.query.is_none() && wanted.contains(Field::Query) {
-        slots.query = turns.iter().rev().find(|turn| turn.role == Role::User).and_then(|turn| turn.content);
+        slots.query = turns
+            .iter()
+            .rev()
+            .find(|turn| turn.role == Role::User)
+            .and_then(|turn| turn.content);
     }
 }
 
@@ -505,14 +664,25 @@ fn scalar(field: Field, value: Raw<'_>) -> Result<&str> {
     match value {
         Raw::Text(text) => Ok(text),
         Raw::Json(source) if !source.starts_with(['{', '[']) => Ok(source),
-        Raw::Json(_) => Err(RecordError::field(field.as_str(), format!("expected a text or a number, found {}", kind(value)))),
+        Raw::Json(_) => Err(RecordError::field(
+            field.as_str(),
+            format!("expected a text or a number, found {}", kind(value)),
+        )),
     }
 }
 
 fn trial(value: Raw<'_>) -> Result<u32> {
-    value.source().parse().ok().filter(|&trial| trial >= 1).ok_or_else(|| {
-        RecordError::field("trial", format!("expected a whole number from 1, found `{}`", value.source()))
-    })
+    value
+        .source()
+        .parse()
+        .ok()
+        .filter(|&trial| trial >= 1)
+        .ok_or_else(|| {
+            RecordError::field(
+                "trial",
+                format!("expected a whole number from 1, found `{}`", value.source()),
+            )
+        })
 }
 
 /// A list of texts; one text is one tag.

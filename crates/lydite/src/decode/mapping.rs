@@ -4,21 +4,35 @@
 //! in different tools, so they are settled from the header or the first records and never change
 //! their meaning from row to row.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use bumpalo::Bump;
 
 use super::build::raw;
 use super::{Found, RecordError, Wanted};
+use crate::json::{MemberValue, ObjectWalk};
 use crate::path::FieldPath;
 use crate::record::{Field, FieldSet};
 
 /// Names of other tools that can mean one field only.
 const ALIASES: &[(Field, &[&str])] = &[
-    (Field::Query, &["input", "inputs", "user_input", "question", "prompt"]),
+    (
+        Field::Query,
+        &["input", "inputs", "user_input", "question", "prompt"],
+    ),
     (
         Field::Output,
-        &["prediction", "response", "actual_output", "actualOutput", "completion", "generation", "submission", "pregenerated_response"],
+        &[
+            "prediction",
+            "response",
+            "actual_output",
+            "actualOutput",
+            "completion",
+            "generation",
+            "submission",
+            "pregenerated_response",
+        ],
     ),
     (
         Field::Reference,
@@ -36,7 +50,16 @@ const ALIASES: &[(Field, &[&str])] = &[
             "gold",
         ],
     ),
-    (Field::Contexts, &["retrieved_contexts", "retrieval_context", "retrievalContext", "documents", "chunks"]),
+    (
+        Field::Contexts,
+        &[
+            "retrieved_contexts",
+            "retrieval_context",
+            "retrievalContext",
+            "documents",
+            "chunks",
+        ],
+    ),
     (Field::Variables, &["vars"]),
 ];
 
@@ -64,8 +87,6 @@ pub struct Survey {
     keys: BTreeSet<String>,
     outputs_is_list: bool,
     labels_is_list: bool,
-    repeated_ids: bool,
-    ids: BTreeSet<String>,
 }
 
 /// How many records are surveyed at the most.
@@ -74,15 +95,42 @@ pub const SURVEY_RECORDS: usize = 1000;
 impl Survey {
     /// Adds one record. What can't be read is passed over: it shows when it is decoded.
     pub fn add(&mut self, text: &str) {
-        let Ok(serde_json::Value::Object(record)) = serde_json::from_str(text) else { return };
-        self.outputs_is_list |= record.get("outputs").is_some_and(serde_json::Value::is_array);
-        self.labels_is_list |= record.get("labels").is_some_and(serde_json::Value::is_array);
-        if let Some(id) = record.get("id") {
-            self.repeated_ids |= !self.ids.insert(id.to_string());
+        let Ok(Some(mut walk)) = ObjectWalk::new(text) else {
+            return;
+        };
+        let mut keys = Vec::new();
+        let mut lists = [false; 2];
+        let mut buffer = String::new();
+        while let Ok(key) = walk.next_key() {
+            let Some(key) = key else {
+                self.note(keys, lists);
+                return;
+            };
+            let at = match &*key {
+                "outputs" => Some(0),
+                "labels" => Some(1),
+                _ => None,
+            };
+            let read = match at.and_then(|at| lists.get_mut(at)) {
+                None => walk.skip(),
+                Some(is_list) => walk.value(&mut buffer).map(|value| {
+                    *is_list =
+                        matches!(value, MemberValue::Json(source) if source.starts_with('['));
+                }),
+            };
+            if read.is_err() {
+                return;
+            }
+            keys.push(key);
         }
-        for key in record.keys() {
-            if !self.keys.contains(key) {
-                self.keys.insert(key.clone());
+    }
+
+    fn note(&mut self, keys: Vec<Cow<'_, str>>, [outputs, labels]: [bool; 2]) {
+        self.outputs_is_list |= outputs;
+        self.labels_is_list |= labels;
+        for key in keys {
+            if !self.keys.contains(&*key) {
+                self.keys.insert(key.into_owned());
             }
         }
     }
@@ -92,25 +140,31 @@ impl Survey {
         self.keys.contains("evaluators")
     }
 
-    /// Whether cases have several answers or belong to clusters.
-    pub fn clustered(&self) -> bool {
-        self.repeated_ids || self.keys.contains("trial") || self.keys.contains("cluster")
-    }
-
     fn has(&self, field: Field) -> bool {
         self.keys.contains(field.as_str()) || self.has_alias(field)
     }
 
     fn has_alias(&self, field: Field) -> bool {
-        ALIASES.iter().any(|(of, names)| *of == field && names.iter().any(|name| self.keys.contains(*name)))
+        ALIASES
+            .iter()
+            .any(|(of, names)| *of == field && names.iter().any(|name| self.keys.contains(*name)))
     }
 
     /// Whether the dataset can supply a field, by name, alias or derivation.
     pub fn supplies(&self, field: Field, mapping: &Mapping) -> bool {
-        let mapped = self.keys.iter().any(|key| mapping.target(key).is_some_and(|target| target.field == Some(field)));
-        let from_messages = matches!(field, Field::Output | Field::Query) && self.keys.contains("messages");
+        let mapped = self.keys.iter().any(|key| {
+            mapping
+                .target(key)
+                .is_some_and(|target| target.field == Some(field))
+        });
+        let from_messages =
+            matches!(field, Field::Output | Field::Query) && self.keys.contains("messages");
         let candidates = field == Field::Candidates && (self.keys.contains("output_b") || mapped);
-        mapped || from_messages || candidates || mapping.has_path(field) || (field == Field::Messages && self.keys.contains("trajectory"))
+        mapped
+            || from_messages
+            || candidates
+            || mapping.has_path(field)
+            || (field == Field::Messages && self.keys.contains("trajectory"))
     }
 
     pub fn keys(&self) -> impl Iterator<Item = &str> {
@@ -145,7 +199,12 @@ impl Mapping {
         needs_reference: bool,
     ) -> Result<Self, MappingError> {
         let needed = with_sources(wanted.fields);
-        let mut mapping = Self { targets: HashMap::new(), paths: Vec::new(), fields: needed, key_count: wanted.keys.len() };
+        let mut mapping = Self {
+            targets: HashMap::new(),
+            paths: Vec::new(),
+            fields: needed,
+            key_count: wanted.keys.len(),
+        };
         for field in Field::ALL {
             mapping.name(field.as_str(), field, needed);
         }
@@ -154,12 +213,28 @@ impl Mapping {
                 mapping.name(name, *field, needed);
             }
         }
-        mapping.special("output_b", Special::OutputB, needed.contains(Field::Candidates));
-        mapping.special("trajectory", Special::Trajectory, needed.contains(Field::Messages));
+        mapping.special(
+            "output_b",
+            Special::OutputB,
+            needed.contains(Field::Candidates),
+        );
+        mapping.special(
+            "trajectory",
+            Special::Trajectory,
+            needed.contains(Field::Messages),
+        );
         mapping.settle(survey, fields, needed, needs_reference)?;
         mapping.map_fields(fields, needed);
         for (index, key) in wanted.keys.iter().enumerate() {
-            mapping.targets.entry(key.as_str().into()).or_insert(Target { field: None, key: None, special: Special::None, wanted: true });
+            mapping
+                .targets
+                .entry(key.as_str().into())
+                .or_insert(Target {
+                    field: None,
+                    key: None,
+                    special: Special::None,
+                    wanted: true,
+                });
             if let Some(target) = mapping.targets.get_mut(key.as_str()) {
                 (target.key, target.wanted) = (Some(index), true);
             }
@@ -185,22 +260,46 @@ impl Mapping {
     }
 
     /// Follows the mapped paths that lead below a top-level key.
-    pub(super) fn fill_paths<'r>(&self, text: &'r str, found: &mut Found<'r>, arena: &'r Bump) -> Result<(), Box<RecordError>> {
+    pub(super) fn fill_paths<'r>(
+        &self,
+        text: &'r str,
+        found: &mut Found<'r>,
+        arena: &'r Bump,
+    ) -> Result<(), Box<RecordError>> {
         for (field, path) in &self.paths {
             let source = path.resolve_in_record(text).ok().flatten();
             let value = source.map_or(Ok(None), |source| raw(source, arena));
-            found.set(*field, value.map_err(|error| RecordError { field: Some(path.to_string()), ..*error })?);
+            found.set(
+                *field,
+                value.map_err(|error| RecordError {
+                    field: Some(path.to_string()),
+                    ..*error
+                })?,
+            );
         }
         Ok(())
     }
 
     fn name(&mut self, name: &str, field: Field, needed: FieldSet) {
-        let target = Target { field: Some(field), key: None, special: Special::None, wanted: needed.contains(field) };
+        let target = Target {
+            field: Some(field),
+            key: None,
+            special: Special::None,
+            wanted: needed.contains(field),
+        };
         self.targets.insert(name.into(), target);
     }
 
     fn special(&mut self, name: &str, special: Special, wanted: bool) {
-        self.targets.insert(name.into(), Target { field: None, key: None, special, wanted });
+        self.targets.insert(
+            name.into(),
+            Target {
+                field: None,
+                key: None,
+                special,
+                wanted,
+            },
+        );
     }
 
     fn settle(
@@ -212,15 +311,24 @@ impl Mapping {
     ) -> Result<(), MappingError> {
         let said = |field| fields.contains_key(&field);
         if survey.keys.contains("outputs") {
-            let field = if survey.outputs_is_list { Field::Candidates } else { Field::Output };
+            let field = if survey.outputs_is_list {
+                Field::Candidates
+            } else {
+                Field::Output
+            };
             if !survey.has(field) && !said(field) {
                 self.name("outputs", field, needed);
             }
         }
-        if survey.keys.contains("labels") && survey.labels_is_list && !survey.has(Field::Tags) && !said(Field::Tags) {
+        if survey.keys.contains("labels")
+            && survey.labels_is_list
+            && !survey.has(Field::Tags)
+            && !said(Field::Tags)
+        {
             self.name("labels", Field::Tags, needed);
         }
-        if survey.keys.contains("context") && !survey.has(Field::Contexts) && !said(Field::Contexts) {
+        if survey.keys.contains("context") && !survey.has(Field::Contexts) && !said(Field::Contexts)
+        {
             self.name("context", Field::Contexts, needed);
         }
         if survey.keys.contains("answer") && !said(Field::Output) && !said(Field::Reference) {
@@ -229,7 +337,12 @@ impl Mapping {
         Ok(())
     }
 
-    fn settle_answer(&mut self, survey: &Survey, needed: FieldSet, needs_reference: bool) -> Result<(), MappingError> {
+    fn settle_answer(
+        &mut self,
+        survey: &Survey,
+        needed: FieldSet,
+        needs_reference: bool,
+    ) -> Result<(), MappingError> {
         let (output, reference) = (survey.has(Field::Output), survey.has(Field::Reference));
         if output && (reference || !needs_reference) {
             return Ok(());
@@ -251,7 +364,8 @@ impl Mapping {
     fn map_fields(&mut self, fields: &BTreeMap<Field, FieldPath>, needed: FieldSet) {
         for (&field, path) in fields {
             // The mapped key takes the place of every other name of the field.
-            self.targets.retain(|_, target| target.field != Some(field) || target.key.is_some());
+            self.targets
+                .retain(|_, target| target.field != Some(field) || target.key.is_some());
             if path.rest().is_empty() {
                 self.name(path.root(), field, needed);
             } else if needed.contains(field) {
@@ -263,7 +377,11 @@ impl Mapping {
 
 /// Wanted fields together with those that they are derived from.
 fn with_sources(mut fields: FieldSet) -> FieldSet {
-    for (field, source) in [(Field::Candidates, Field::Output), (Field::Output, Field::Messages), (Field::Query, Field::Messages)] {
+    for (field, source) in [
+        (Field::Candidates, Field::Output),
+        (Field::Output, Field::Messages),
+        (Field::Query, Field::Messages),
+    ] {
         if fields.contains(field) {
             fields.insert(source);
         }

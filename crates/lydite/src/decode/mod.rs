@@ -4,6 +4,11 @@
 //! Values are borrowed from the text where they hold no escape, else unescaped into an arena that
 //! is reused from block to block. What nobody asked for is skipped, but its grammar is checked.
 
+#![expect(
+    clippy::unnecessary_box_returns,
+    reason = "errors are passed on in their box"
+)]
+
 mod build;
 mod mapping;
 
@@ -51,7 +56,12 @@ pub struct RecordError {
 
 impl RecordError {
     fn field(field: impl Into<String>, message: impl Into<String>) -> Box<Self> {
-        Box::new(Self { offset: 0, field: Some(field.into()), message: message.into(), hint: None })
+        Box::new(Self {
+            offset: 0,
+            field: Some(field.into()),
+            message: message.into(),
+            hint: None,
+        })
     }
 
     fn hint(mut self: Box<Self>, hint: impl Into<String>) -> Box<Self> {
@@ -73,7 +83,13 @@ pub struct Decoder<'m> {
 
 impl<'m> Decoder<'m> {
     pub fn new(mapping: &'m Mapping) -> Self {
-        Self { mapping, fields: mapping.fields(), shape: Vec::new(), unknown: BTreeSet::new(), buffer: String::new() }
+        Self {
+            mapping,
+            fields: mapping.fields(),
+            shape: Vec::new(),
+            unknown: BTreeSet::new(),
+            buffer: String::new(),
+        }
     }
 
     /// Keys seen so far that are no field; they are reachable as `extra.<key>`.
@@ -82,7 +98,11 @@ impl<'m> Decoder<'m> {
     }
 
     /// Reads one record. `arena` holds what had to be unescaped or derived.
-    pub fn decode<'r>(&mut self, text: &'r str, arena: &'r Bump) -> Result<&'r Slots<'r>, Box<RecordError>> {
+    pub fn decode<'r>(
+        &mut self,
+        text: &'r str,
+        arena: &'r Bump,
+    ) -> Result<&'r Slots<'r>, Box<RecordError>> {
         let found = arena.alloc_with(|| Found::new(self.mapping, arena));
         self.read(text, arena, found)?;
         if let Some(field) = found.twice {
@@ -93,9 +113,16 @@ impl<'m> Decoder<'m> {
         Ok(&found.slots)
     }
 
-    fn read<'r>(&mut self, text: &'r str, arena: &'r Bump, found: &mut Found<'r>) -> Result<(), Box<RecordError>> {
+    fn read<'r>(
+        &mut self,
+        text: &'r str,
+        arena: &'r Bump,
+        found: &mut Found<'r>,
+    ) -> Result<(), Box<RecordError>> {
         let not_json = |error: JsonError| not_json(text, &error);
-        let Some(mut walk) = ObjectWalk::new(text).map_err(not_json)? else { return Err(no_object(text).into()) };
+        let Some(mut walk) = ObjectWalk::new(text).map_err(not_json)? else {
+            return Err(no_object(text).into());
+        };
         let mut position = 0;
         let mut unescaped = "";
         while let Some(key) = walk.next_key().map_err(not_json)? {
@@ -113,13 +140,19 @@ impl<'m> Decoder<'m> {
                         Ok(MemberValue::Same) => Some(Raw::Text(unescaped)),
                         Ok(MemberValue::Json(source)) => Some(Raw::Json(source)),
                         Err(error) if error.is_lone_surrogate() => {
-                            return Err(RecordError { offset: error.offset, ..build::lone_surrogate(target.field) }.into());
+                            return Err(RecordError {
+                                offset: error.offset,
+                                ..build::lone_surrogate(target.field)
+                            }
+                            .into());
                         }
                         Err(error) => return Err(not_json(error).into()),
                     };
                     found.store(target, value);
                 }
-                Some(Target { field: Some(field), .. }) => {
+                Some(Target {
+                    field: Some(field), ..
+                }) => {
                     found.note(field);
                     walk.skip().map_err(not_json)?;
                 }
@@ -133,14 +166,21 @@ impl<'m> Decoder<'m> {
     fn two_names(&self, text: &str, field: Field) -> Box<RecordError> {
         let keys: Vec<String> = top_level_keys(text)
             .into_iter()
-            .filter(|key| self.mapping.target(key).is_some_and(|target| target.field == Some(field)))
+            .filter(|key| {
+                self.mapping
+                    .target(key)
+                    .is_some_and(|target| target.field == Some(field))
+            })
             .collect();
         let message = match keys.as_slice() {
-            [first, second, ..] if first == second => format!("the key `{first}` stands twice in the record"),
+            [first, second, ..] if first == second => {
+                format!("the key `{first}` stands twice in the record")
+            }
             [first, second, ..] => format!("`{first}` and `{second}` are two names for `{field}`"),
             _ => format!("`{field}` stands twice in the record"),
         };
-        RecordError::field(field.as_str(), message).hint("keep one of them, or say which with the dataset's `fields:`")
+        RecordError::field(field.as_str(), message)
+            .hint("keep one of them, or say which with the dataset's `fields:`")
     }
 }
 
@@ -214,7 +254,12 @@ fn not_json(text: &str, error: &JsonError) -> RecordError {
         .iter()
         .any(|word| rest.starts_with(word))
         .then(|| "NaN and Infinity are not JSON; write null or leave the field out".to_owned());
-    RecordError { offset: error.offset, field: None, message: format!("not JSON: {}", error.message), hint }
+    RecordError {
+        offset: error.offset,
+        field: None,
+        message: format!("not JSON: {}", error.message),
+        hint,
+    }
 }
 
 /// Key orders longer than this are not learnt.
@@ -296,13 +341,25 @@ impl RowPath {
         let text = path.to_string();
         if path.root() == "extra" {
             let (key, rest) = rest.split_first()?;
-            return Some(Self { root: Root::Key(wanted.key(key)), rest: rest.to_vec(), text });
+            return Some(Self {
+                root: Root::Key(wanted.key(key)),
+                rest: rest.to_vec(),
+                text,
+            });
         }
         if let Some(field) = Field::from_name(path.root()) {
             wanted.fields.insert(field);
-            return Some(Self { root: Root::Field(field), rest, text });
+            return Some(Self {
+                root: Root::Field(field),
+                rest,
+                text,
+            });
         }
-        raw_keys.then(|| Self { root: Root::Key(wanted.key(path.root())), rest, text })
+        raw_keys.then(|| Self {
+            root: Root::Key(wanted.key(path.root())),
+            rest,
+            text,
+        })
     }
 
     /// The value, or `None` where the record has none there (or null).

@@ -4,7 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::options::{phrase_finder, quote, yes};
-use crate::evaluator::{Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch, text_of};
+use crate::evaluator::{
+    Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch,
+    text_of,
+};
 use crate::outcome::{Cell, Evidence, Explanation};
 use crate::record::{Field, FieldSet, Row};
 use crate::text::find::Finder;
@@ -73,7 +76,10 @@ impl Evaluator for Contains {
 
     fn prepare(self, _: &Prepare<'_>) -> Result<Scorer, ParamErrors> {
         let finder = phrase_finder(&self.phrase, self.case_sensitive, "/phrase")?;
-        Ok(Scorer::pure(Search { phrase: self.phrase, finder }))
+        Ok(Scorer::pure(Search {
+            phrase: self.phrase,
+            finder,
+        }))
     }
 }
 
@@ -91,7 +97,9 @@ impl Pure for Search {
     }
 
     fn explain(&self, row: &Row<'_>, _: Cell, scratch: &mut Scratch) -> Explanation {
-        let Ok(output) = text_of(row, Field::Output) else { return Explanation::default() };
+        let Ok(output) = text_of(row, Field::Output) else {
+            return Explanation::default();
+        };
         match self.finder.locate(output, &mut scratch.a) {
             Some(range) => Explanation::reason(format!("contains {}", quote(&self.phrase)))
                 .with(Evidence::span("output", range.start, range.end)),

@@ -4,7 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::options::{phrase_finders, quote_all, yes};
-use crate::evaluator::{Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch, text_of};
+use crate::evaluator::{
+    Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch,
+    text_of,
+};
 use crate::outcome::{Cell, Evidence, Explanation};
 use crate::record::{Field, FieldSet, Row};
 use crate::text::find::Finder;
@@ -72,7 +75,10 @@ impl Evaluator for ContainsAll {
 
     fn prepare(self, _: &Prepare<'_>) -> Result<Scorer, ParamErrors> {
         let finders = phrase_finders(&self.phrases, self.case_sensitive)?;
-        Ok(Scorer::pure(Search { phrases: self.phrases, finders }))
+        Ok(Scorer::pure(Search {
+            phrases: self.phrases,
+            finders,
+        }))
     }
 }
 
@@ -84,19 +90,26 @@ struct Search {
 impl Pure for Search {
     fn score(&self, row: &Row<'_>, scratch: &mut Scratch) -> Cell {
         match text_of(row, Field::Output) {
-            Ok(output) => Cell::binary(self.finders.iter().all(|finder| finder.contains(output, &mut scratch.a))),
+            Ok(output) => Cell::binary(
+                self.finders
+                    .iter()
+                    .all(|finder| finder.contains(output, &mut scratch.a)),
+            ),
             Err(cell) => cell,
         }
     }
 
     fn explain(&self, row: &Row<'_>, _: Cell, scratch: &mut Scratch) -> Explanation {
-        let Ok(output) = text_of(row, Field::Output) else { return Explanation::default() };
+        let Ok(output) = text_of(row, Field::Output) else {
+            return Explanation::default();
+        };
         let mut explanation = Explanation::default();
         let mut missing = Vec::new();
         for (phrase, finder) in self.phrases.iter().zip(&self.finders) {
             match finder.locate(output, &mut scratch.a) {
                 Some(range) => {
-                    let span = Evidence::span("output", range.start, range.end).set("phrase", phrase.as_str());
+                    let span = Evidence::span("output", range.start, range.end)
+                        .set("phrase", phrase.as_str());
                     explanation.evidence.push(span);
                 }
                 None => missing.push(phrase.as_str()),
@@ -107,7 +120,8 @@ impl Pure for Search {
             explanation.reason = Some(format!("contains {named}").into());
             return explanation;
         }
-        explanation.reason = Some(format!("does not contain {}", quote_all(missing.iter().copied())).into());
+        explanation.reason =
+            Some(format!("does not contain {}", quote_all(missing.iter().copied())).into());
         explanation.with(Evidence::new("missing").set("phrases", missing))
     }
 }

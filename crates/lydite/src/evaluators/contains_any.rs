@@ -4,7 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::options::{phrase_finders, quote, quote_all, yes};
-use crate::evaluator::{Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch, text_of};
+use crate::evaluator::{
+    Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch,
+    text_of,
+};
 use crate::outcome::{Cell, Evidence, Explanation};
 use crate::record::{Field, FieldSet, Row};
 use crate::text::find::Finder;
@@ -72,7 +75,10 @@ impl Evaluator for ContainsAny {
 
     fn prepare(self, _: &Prepare<'_>) -> Result<Scorer, ParamErrors> {
         let finders = phrase_finders(&self.phrases, self.case_sensitive)?;
-        Ok(Scorer::pure(Search { phrases: self.phrases, finders }))
+        Ok(Scorer::pure(Search {
+            phrases: self.phrases,
+            finders,
+        }))
     }
 }
 
@@ -84,13 +90,19 @@ struct Search {
 impl Pure for Search {
     fn score(&self, row: &Row<'_>, scratch: &mut Scratch) -> Cell {
         match text_of(row, Field::Output) {
-            Ok(output) => Cell::binary(self.finders.iter().any(|finder| finder.contains(output, &mut scratch.a))),
+            Ok(output) => Cell::binary(
+                self.finders
+                    .iter()
+                    .any(|finder| finder.contains(output, &mut scratch.a)),
+            ),
             Err(cell) => cell,
         }
     }
 
     fn explain(&self, row: &Row<'_>, _: Cell, scratch: &mut Scratch) -> Explanation {
-        let Ok(output) = text_of(row, Field::Output) else { return Explanation::default() };
+        let Ok(output) = text_of(row, Field::Output) else {
+            return Explanation::default();
+        };
         let found = self
             .phrases
             .iter()
@@ -98,9 +110,14 @@ impl Pure for Search {
             .find_map(|(phrase, finder)| Some((phrase, finder.locate(output, &mut scratch.a)?)));
         match found {
             Some((phrase, range)) => Explanation::reason(format!("contains {}", quote(phrase)))
-                .with(Evidence::span("output", range.start, range.end).set("phrase", phrase.as_str())),
-            None => Explanation::reason(format!("contains none of {}", quote_all(self.phrases.iter().map(String::as_str))))
-                .with(Evidence::new("missing").set("phrases", self.phrases.clone())),
+                .with(
+                    Evidence::span("output", range.start, range.end).set("phrase", phrase.as_str()),
+                ),
+            None => Explanation::reason(format!(
+                "contains none of {}",
+                quote_all(self.phrases.iter().map(String::as_str))
+            ))
+            .with(Evidence::new("missing").set("phrases", self.phrases.clone())),
         }
     }
 }

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::options::{Strictness, empty_phrase, full, normalization, quote};
 use crate::decode::texts_of_parts;
-use crate::evaluator::{Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch};
+use crate::evaluator::{
+    Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch,
+};
 use crate::outcome::{Cell, Code, Evidence, Explanation};
 use crate::record::{Content, Field, FieldSet, Row};
 use crate::text::find::Finder;
@@ -66,7 +68,12 @@ impl Evaluator for ContextContainsPhrase {
         id: "context_contains_phrase",
         aliases: &[],
         origin: Origin::ContextAi,
-        reads: FieldSet::of(&[Field::Output, Field::Query, Field::Messages, Field::Contexts]),
+        reads: FieldSet::of(&[
+            Field::Output,
+            Field::Query,
+            Field::Messages,
+            Field::Contexts,
+        ]),
         needs: FieldSet::of(&[Field::Output]),
         principal: Some("phrase"),
         reference_alias: None,
@@ -114,7 +121,11 @@ impl Evaluator for ContextContainsPhrase {
                 "set `punctuation: full` or `whitespace: full`",
             ));
         }
-        Ok(Scorer::pure(Search { phrase: self.phrase, window: self.context, finder }))
+        Ok(Scorer::pure(Search {
+            phrase: self.phrase,
+            window: self.context,
+            finder,
+        }))
     }
 }
 
@@ -133,7 +144,9 @@ struct Found<'r> {
 impl Search {
     /// The first place that holds the phrase.
     fn find<'r>(&self, row: Row<'r>, scratch: &mut Scratch) -> Result<Option<Found<'r>>, Cell> {
-        let output = row.output().ok_or(Cell::Errored(Code::MissingField(Field::Output)))?;
+        let output = row
+            .output()
+            .ok_or(Cell::Errored(Code::MissingField(Field::Output)))?;
         let mut found = self.in_content(output, || "output".into(), scratch);
         if found.is_none() && self.window == Window::ContextWindow {
             found = self.in_context(row, scratch);
@@ -148,14 +161,18 @@ impl Search {
     fn in_context<'r>(&self, row: Row<'r>, scratch: &mut Scratch) -> Option<Found<'r>> {
         for (index, turn) in row.messages().iter().enumerate() {
             if let Some(content) = turn.content
-                && let Some(found) = self.in_content(content, || format!("messages[{index}]"), scratch)
+                && let Some(found) =
+                    self.in_content(content, || format!("messages[{index}]"), scratch)
             {
                 return Some(found);
             }
         }
         for (index, chunk) in row.contexts().iter().enumerate() {
             if self.finder.contains(chunk.document, &mut scratch.a) {
-                return Some(Found { place: format!("contexts[{index}]"), text: chunk.document.into() });
+                return Some(Found {
+                    place: format!("contexts[{index}]"),
+                    text: chunk.document.into(),
+                });
             }
         }
         self.in_content(row.query()?, || "query".into(), scratch)
@@ -172,11 +189,17 @@ impl Search {
             Content::Parts { source, text: None } => texts_of_parts(source)
                 .into_iter()
                 .find(|(_, text)| self.finder.contains(text, &mut scratch.a))
-                .map(|(index, text)| Found { place: format!("{}.parts[{index}]", place()), text }),
+                .map(|(index, text)| Found {
+                    place: format!("{}.parts[{index}]", place()),
+                    text,
+                }),
             other => other
                 .text()
                 .filter(|text| self.finder.contains(text, &mut scratch.a))
-                .map(|text| Found { place: place(), text: text.into() }),
+                .map(|text| Found {
+                    place: place(),
+                    text: text.into(),
+                }),
         }
     }
 }
@@ -199,8 +222,12 @@ impl Pure for Search {
                     None => explanation,
                 }
             }
-            Ok(None) if self.window == Window::ModelResponseOnly => Explanation::reason(format!("{phrase} is not in the response")),
-            Ok(None) => Explanation::reason(format!("{phrase} is in no message, context, query or response")),
+            Ok(None) if self.window == Window::ModelResponseOnly => {
+                Explanation::reason(format!("{phrase} is not in the response"))
+            }
+            Ok(None) => Explanation::reason(format!(
+                "{phrase} is in no message, context, query or response"
+            )),
             Err(_) => Explanation::default(),
         }
     }

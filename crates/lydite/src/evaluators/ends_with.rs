@@ -4,7 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::options::{phrase_finder, quote, yes};
-use crate::evaluator::{Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch, text_of};
+use crate::evaluator::{
+    Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch,
+    text_of,
+};
 use crate::outcome::{Cell, Explanation};
 use crate::record::{Field, FieldSet, Row};
 use crate::text::find::Finder;
@@ -72,7 +75,10 @@ impl Evaluator for EndsWith {
 
     fn prepare(self, _: &Prepare<'_>) -> Result<Scorer, ParamErrors> {
         let finder = phrase_finder(&self.phrase, self.case_sensitive, "/phrase")?;
-        Ok(Scorer::pure(Ending { phrase: self.phrase, finder }))
+        Ok(Scorer::pure(Ending {
+            phrase: self.phrase,
+            finder,
+        }))
     }
 }
 
@@ -93,13 +99,22 @@ impl Pure for Ending {
     }
 
     fn explain(&self, row: &Row<'_>, cell: Cell, _: &mut Scratch) -> Explanation {
-        let Ok(output) = text_of(row, Field::Output) else { return Explanation::default() };
+        let Ok(output) = text_of(row, Field::Output) else {
+            return Explanation::default();
+        };
         if cell.score() == Some(1.0) {
             return Explanation::reason(format!("ends with {}", quote(&self.phrase)));
         }
-        let cut = output.char_indices().rev().nth(LONGEST_TAIL).map(|(index, c)| index + c.len_utf8());
+        let cut = output
+            .char_indices()
+            .rev()
+            .nth(LONGEST_TAIL)
+            .map(|(index, c)| index + c.len_utf8());
         let tail = quote(output.get(cut.unwrap_or(0)..).unwrap_or_default());
         let dots = if cut.is_some() { "…" } else { "" };
-        Explanation::reason(format!("does not end with {}, but {dots}{tail}", quote(&self.phrase)))
+        Explanation::reason(format!(
+            "does not end with {}, but {dots}{tail}",
+            quote(&self.phrase)
+        ))
     }
 }

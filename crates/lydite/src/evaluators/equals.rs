@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 use super::json_equality::differences;
 use super::json_value::{explain_error, reference_code};
 use super::options::{first_difference, quote};
-use crate::evaluator::{Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch};
+use crate::evaluator::{
+    Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch,
+};
 use crate::json::{self, Json, JsonError, JsonErrorKind};
 use crate::outcome::{Cell, Code, Explanation};
 use crate::record::{Content, Field, FieldSet, Row};
@@ -75,16 +77,26 @@ impl Evaluator for Equals {
 }
 
 /// What is expected, and the output.
-fn sides<'r>(row: Row<'r>) -> Result<(Content<'r>, Content<'r>), Cell> {
-    let output = row.output().ok_or(Cell::Errored(Code::MissingField(Field::Output)))?;
-    let expected = row.reference().ok_or(Cell::Errored(Code::MissingField(Field::Reference)))?;
+fn sides(row: Row<'_>) -> Result<(Content<'_>, Content<'_>), Cell> {
+    let output = row
+        .output()
+        .ok_or(Cell::Errored(Code::MissingField(Field::Output)))?;
+    let expected = row
+        .reference()
+        .ok_or(Cell::Errored(Code::MissingField(Field::Reference)))?;
     Ok((expected, output))
 }
 
 fn same_text(expected: Content<'_>, output: Content<'_>) -> bool {
     match (expected, output.text()) {
         (Content::Text(expected), Some(output)) => expected == output,
-        (Content::Json { text: Some(expected), .. }, Some(output)) => expected == output && !expected.is_empty(),
+        (
+            Content::Json {
+                text: Some(expected),
+                ..
+            },
+            Some(output),
+        ) => expected == output && !expected.is_empty(),
         _ => false,
     }
 }
@@ -104,12 +116,16 @@ fn parse<'r>(expected: Content<'r>, output: Content<'r>) -> Result<Sides<'r>, Ce
     let output_source = output.json_source().ok_or(not_text(Field::Output))?;
     let tree = match json::parse(expected_source) {
         Ok(tree) => tree,
-        Err(error) if expected.is_text() && error.kind != JsonErrorKind::TooDeep => return Ok(Sides::Text(expected_source)),
+        Err(error) if expected.is_text() && error.kind != JsonErrorKind::TooDeep => {
+            return Ok(Sides::Text(expected_source));
+        }
         Err(error) => return Err(Cell::Errored(reference_code(&error))),
     };
     match json::parse(output_source) {
         Ok(output) => Ok(Sides::Both(tree, output)),
-        Err(error) if error.kind == JsonErrorKind::TooDeep => Err(Cell::Errored(Code::JsonTooDeep(Field::Output))),
+        Err(error) if error.kind == JsonErrorKind::TooDeep => {
+            Err(Cell::Errored(Code::JsonTooDeep(Field::Output)))
+        }
         Err(error) => Ok(Sides::OutputIsNot(error)),
     }
 }
@@ -124,7 +140,9 @@ impl Pure for Equals {
             return Cell::binary(true);
         }
         match parse(expected, output) {
-            Ok(Sides::Both(expected, output)) => Cell::binary(json::equal(&expected, &output, true)),
+            Ok(Sides::Both(expected, output)) => {
+                Cell::binary(json::equal(&expected, &output, true))
+            }
             Ok(Sides::Text(_) | Sides::OutputIsNot(_)) => Cell::binary(false),
             Err(cell) => cell,
         }
@@ -134,19 +152,29 @@ impl Pure for Equals {
         if let Some(message) = explain_error(row, cell) {
             return Explanation::reason(message);
         }
-        let (Some(score), Ok((expected, output))) = (cell.score(), sides(*row)) else { return Explanation::default() };
+        let (Some(score), Ok((expected, output))) = (cell.score(), sides(*row)) else {
+            return Explanation::default();
+        };
         if score > 0.0 {
             return Explanation::reason("equals the expected value");
         }
         match (parse(expected, output), output.text()) {
-            (Ok(Sides::Both(expected, output)), _) => differences(&json::diff(&expected, &output, true, 5)),
-            (Ok(Sides::Text(expected)), Some(output)) => Explanation::reason(first_difference(expected, output)),
-            (Ok(Sides::Text(expected)), None) => {
-                Explanation::reason(format!("expected the text {}, found an object or a list", quote(expected)))
+            (Ok(Sides::Both(expected, output)), _) => {
+                differences(&json::diff(&expected, &output, true, 5))
             }
+            (Ok(Sides::Text(expected)), Some(output)) => {
+                Explanation::reason(first_difference(expected, output))
+            }
+            (Ok(Sides::Text(expected)), None) => Explanation::reason(format!(
+                "expected the text {}, found an object or a list",
+                quote(expected)
+            )),
             (Ok(Sides::OutputIsNot(error)), found) => {
-                let found = found.map_or_else(String::new, |found| format!(", found {}", quote(found)));
-                Explanation::reason(format!("expected a JSON value{found}, which is not JSON: {error}"))
+                let found =
+                    found.map_or_else(String::new, |found| format!(", found {}", quote(found)));
+                Explanation::reason(format!(
+                    "expected a JSON value{found}, which is not JSON: {error}"
+                ))
             }
             (Err(_), _) => Explanation::default(),
         }

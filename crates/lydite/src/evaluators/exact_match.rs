@@ -4,7 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::options::{first_difference, quote};
-use crate::evaluator::{Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch, best_reference, text_of};
+use crate::evaluator::{
+    Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch,
+    best_reference, text_of,
+};
 use crate::outcome::{Cell, Evidence, Explanation};
 use crate::record::{Field, FieldSet, Row};
 use crate::text::normalize::{delete_ascii_digits, delete_ascii_punctuation, lowercase_into};
@@ -87,7 +90,10 @@ impl ExactMatch {
         if !(self.ignore_case || self.ignore_punctuation || self.ignore_numbers) {
             return Cell::binary(false);
         }
-        let (mut a, mut b) = (std::mem::take(&mut scratch.a), std::mem::take(&mut scratch.b));
+        let (mut a, mut b) = (
+            std::mem::take(&mut scratch.a),
+            std::mem::take(&mut scratch.b),
+        );
         let mut spare = String::new();
         self.reduce(reference, &mut a, &mut spare);
         self.reduce(output, &mut b, &mut spare);
@@ -99,39 +105,56 @@ impl ExactMatch {
     fn reduce(&self, text: &str, out: &mut String, spare: &mut String) {
         out.clear();
         out.push_str(text);
-        let steps: [(bool, fn(&str, &mut String)); 3] = [
-            (self.ignore_case, lowercase_into),
-            (self.ignore_punctuation, delete_ascii_punctuation),
-            (self.ignore_numbers, delete_ascii_digits),
-        ];
-        for (_, step) in steps.into_iter().filter(|(on, _)| *on) {
-            step(out, spare);
-            std::mem::swap(out, spare);
-        }
+        let mut step = |asked: bool, reduce: fn(&str, &mut String)| {
+            if asked {
+                reduce(out, spare);
+                std::mem::swap(out, spare);
+            }
+        };
+        step(self.ignore_case, lowercase_into);
+        step(self.ignore_punctuation, delete_ascii_punctuation);
+        step(self.ignore_numbers, delete_ascii_digits);
     }
 }
 
 impl Pure for ExactMatch {
     fn score(&self, row: &Row<'_>, scratch: &mut Scratch) -> Cell {
         match text_of(row, Field::Output) {
-            Ok(output) => best_reference(row, Direction::Higher, |reference| self.compare(reference, output, scratch)).0,
+            Ok(output) => {
+                best_reference(row, Direction::Higher, |reference| {
+                    self.compare(reference, output, scratch)
+                })
+                .0
+            }
             Err(cell) => cell,
         }
     }
 
     fn explain(&self, row: &Row<'_>, cell: Cell, scratch: &mut Scratch) -> Explanation {
-        let (Some(score), Ok(output)) = (cell.score(), text_of(row, Field::Output)) else { return Explanation::default() };
-        let (_, best) = best_reference(row, Direction::Higher, |reference| self.compare(reference, output, scratch));
+        let (Some(score), Ok(output)) = (cell.score(), text_of(row, Field::Output)) else {
+            return Explanation::default();
+        };
+        let (_, best) = best_reference(row, Direction::Higher, |reference| {
+            self.compare(reference, output, scratch)
+        });
         let reference = row.references().get(best).copied().unwrap_or_default();
         if score == 0.0 && row.references().len() > 1 {
-            return Explanation::reason(format!("equals none of {} references, found {}", row.references().len(), quote(output)));
+            return Explanation::reason(format!(
+                "equals none of {} references, found {}",
+                row.references().len(),
+                quote(output)
+            ));
         }
         if score == 0.0 {
             return Explanation::reason(first_difference(reference, output));
         }
         let explanation = Explanation::reason("equals the reference");
         if row.references().len() > 1 {
-            return explanation.with(Evidence::new("alternative").set("index", best).set("text", reference));
+            return explanation.with(
+                Evidence::new("alternative")
+                    .set("index", best)
+                    .set("text", reference),
+            );
         }
         explanation
     }

@@ -4,7 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::options::{Strictness, agnostic, first_difference, normalization, quote};
-use crate::evaluator::{Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch, Warning, best_reference, text_of};
+use crate::evaluator::{
+    Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch,
+    Warning, best_reference, text_of,
+};
 use crate::outcome::{Cell, Evidence, Explanation};
 use crate::record::{Field, FieldSet, Row};
 use crate::text::normalize::{Normalizer, deleted_number_mark};
@@ -57,8 +60,14 @@ impl Evaluator for GoldenResponse {
         natural_verdict: true,
         version: 1,
         warnings: &[
-            Warning { code: "number_changed", text: "deleting punctuation changed a number, such as -5 to 5; set `punctuation: full`" },
-            Warning { code: "golden_emptied", text: "deleting punctuation left nothing of the golden response; set `punctuation: full`" },
+            Warning {
+                code: "number_changed",
+                text: "deleting punctuation changed a number, such as -5 to 5; set `punctuation: full`",
+            },
+            Warning {
+                code: "golden_emptied",
+                text: "deleting punctuation left nothing of the golden response; set `punctuation: full`",
+            },
         ],
         examples: &[
             Example {
@@ -83,7 +92,11 @@ impl Evaluator for GoldenResponse {
     };
 
     fn prepare(self, _: &Prepare<'_>) -> Result<Scorer, ParamErrors> {
-        let normalizer = Normalizer::new(normalization(self.capitalization, self.punctuation, self.whitespace));
+        let normalizer = Normalizer::new(normalization(
+            self.capitalization,
+            self.punctuation,
+            self.whitespace,
+        ));
         Ok(Scorer::pure(Golden { normalizer }))
     }
 }
@@ -94,38 +107,63 @@ struct Golden {
 
 impl Golden {
     fn compare(&self, golden: &str, output: &str, scratch: &mut Scratch) -> Cell {
-        if !self.normalizer.eq(golden, output, &mut scratch.a, &mut scratch.b) {
+        if !self
+            .normalizer
+            .eq(golden, output, &mut scratch.a, &mut scratch.b)
+        {
             return Cell::binary(false);
         }
         let lossy = self.normalizer.options().drop_punctuation && golden != output;
         Cell::binary(true)
             .warn_if(lossy && deleted_number_mark(golden, output), NUMBER_CHANGED)
-            .warn_if(lossy && self.normalizer.empties(golden, &mut scratch.a), GOLDEN_EMPTIED)
+            .warn_if(
+                lossy && self.normalizer.empties(golden, &mut scratch.a),
+                GOLDEN_EMPTIED,
+            )
     }
 }
 
 impl Pure for Golden {
     fn score(&self, row: &Row<'_>, scratch: &mut Scratch) -> Cell {
         match text_of(row, Field::Output) {
-            Ok(output) => best_reference(row, Direction::Higher, |golden| self.compare(golden, output, scratch)).0,
+            Ok(output) => {
+                best_reference(row, Direction::Higher, |golden| {
+                    self.compare(golden, output, scratch)
+                })
+                .0
+            }
             Err(cell) => cell,
         }
     }
 
     fn explain(&self, row: &Row<'_>, cell: Cell, scratch: &mut Scratch) -> Explanation {
-        let Some(score) = cell.score() else { return Explanation::default() };
-        let Ok(output) = text_of(row, Field::Output) else { return Explanation::default() };
-        let (_, best) = best_reference(row, Direction::Higher, |golden| self.compare(golden, output, scratch));
+        let Some(score) = cell.score() else {
+            return Explanation::default();
+        };
+        let Ok(output) = text_of(row, Field::Output) else {
+            return Explanation::default();
+        };
+        let (_, best) = best_reference(row, Direction::Higher, |golden| {
+            self.compare(golden, output, scratch)
+        });
         let golden = row.references().get(best).copied().unwrap_or_default();
         let explanation = if score > 0.0 {
             Explanation::reason("equals the golden response")
         } else if row.references().len() > 1 {
-            Explanation::reason(format!("equals none of {} golden responses, found {}", row.references().len(), quote(output)))
+            Explanation::reason(format!(
+                "equals none of {} golden responses, found {}",
+                row.references().len(),
+                quote(output)
+            ))
         } else {
             Explanation::reason(first_difference(golden, output))
         };
         if score > 0.0 && row.references().len() > 1 {
-            return explanation.with(Evidence::new("alternative").set("index", best).set("text", golden));
+            return explanation.with(
+                Evidence::new("alternative")
+                    .set("index", best)
+                    .set("text", golden),
+            );
         }
         explanation
     }

@@ -4,8 +4,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::json_value::{OutputJson, explain_error, output_json, reference_json};
-use crate::evaluator::{Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch, Warning};
-use crate::json::{self, Booleans, Json, Leaf, Lists, Missing, NestedWeights, Scored, SimilarityOptions, similarity};
+use crate::evaluator::{
+    Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch,
+    Warning,
+};
+use crate::json::{
+    self, Booleans, Json, Leaf, Lists, Missing, NestedWeights, Scored, SimilarityOptions,
+    similarity,
+};
 use crate::outcome::{Cell, Code, Evidence, Explanation};
 use crate::record::{Content, Field, FieldSet, Raw, Row};
 
@@ -65,8 +71,14 @@ impl Evaluator for JsonDiff {
         natural_verdict: false,
         version: 1,
         warnings: &[
-            Warning { code: "zero_weights", text: "all weights of a level were 0, so its keys were weighed equally" },
-            Warning { code: "too_long_to_align", text: "two lists were too long to align; they were compared by position" },
+            Warning {
+                code: "zero_weights",
+                text: "all weights of a level were 0, so its keys were weighed equally",
+            },
+            Warning {
+                code: "too_long_to_align",
+                text: "two lists were too long to align; they were compared by position",
+            },
         ],
         examples: &[
             Example {
@@ -97,12 +109,16 @@ impl Evaluator for JsonDiff {
             missing: self.missing,
             nested_weights: self.nested_weights,
         };
-        let weights = self.weights.map(|weights| serde_json::Value::Object(weights).to_string());
+        let weights = self
+            .weights
+            .map(|weights| serde_json::Value::Object(weights).to_string());
         if let Some(source) = &weights {
             let empty = Json::Object(Vec::new());
-            let tree = json::parse(source).map_err(|error| ParamErrors::one("/weights", error.to_string()))?;
-            similarity(&empty, &empty, Some(&tree), options, None)
-                .map_err(|error| ParamErrors::one(format!("/weights{}", error.path), error.to_string()))?;
+            let tree = json::parse(source)
+                .map_err(|error| ParamErrors::one("/weights", error.to_string()))?;
+            similarity(&empty, &empty, Some(&tree), options, None).map_err(|error| {
+                ParamErrors::one(format!("/weights{}", error.path), error.to_string())
+            })?;
         }
         Ok(Scorer::pure(Diff { options, weights }))
     }
@@ -116,9 +132,15 @@ struct Diff {
 
 impl Diff {
     fn compare(&self, row: &Row<'_>, leaves: Option<&mut Vec<Leaf>>) -> Result<Compared, Failure> {
-        for (field, content) in [(Field::Output, row.output()), (Field::Reference, row.reference())] {
+        for (field, content) in [
+            (Field::Output, row.output()),
+            (Field::Reference, row.reference()),
+        ] {
             if let Some(Content::Text("")) = content {
-                return Err(Failure::new(Cell::Errored(Code::InvalidField(field)), format!("`{field}` is empty")));
+                return Err(Failure::new(
+                    Cell::Errored(Code::InvalidField(field)),
+                    format!("`{field}` is empty"),
+                ));
             }
         }
         let reference = reference_json(row).map_err(Failure::from)?;
@@ -131,13 +153,20 @@ impl Diff {
             Some(Raw::Json(source) | Raw::Text(source)) => Some(source),
             None => self.weights.as_deref(),
         };
-        let weights = source
-            .map(json::parse)
-            .transpose()
-            .map_err(|error| Failure::new(Cell::Errored(Code::InvalidField(Field::Weights)), format!("the weights are not JSON: {error}")))?;
+        let weights = source.map(json::parse).transpose().map_err(|error| {
+            Failure::new(
+                Cell::Errored(Code::InvalidField(Field::Weights)),
+                format!("the weights are not JSON: {error}"),
+            )
+        })?;
         similarity(&reference, &output, weights.as_ref(), self.options, leaves)
             .map(Compared::Scored)
-            .map_err(|error| Failure::new(Cell::Errored(Code::InvalidField(Field::Weights)), error.to_string()))
+            .map_err(|error| {
+                Failure::new(
+                    Cell::Errored(Code::InvalidField(Field::Weights)),
+                    error.to_string(),
+                )
+            })
     }
 }
 
@@ -153,13 +182,19 @@ struct Failure {
 
 impl Failure {
     fn new(cell: Cell, message: String) -> Self {
-        Self { cell, message: Some(message) }
+        Self {
+            cell,
+            message: Some(message),
+        }
     }
 }
 
 impl From<Cell> for Failure {
     fn from(cell: Cell) -> Self {
-        Self { cell, message: None }
+        Self {
+            cell,
+            message: None,
+        }
     }
 }
 
@@ -178,7 +213,9 @@ impl Pure for Diff {
         let mut leaves = Vec::new();
         match self.compare(row, Some(&mut leaves)) {
             Ok(Compared::Scored(scored)) => explain_leaves(&leaves, scored.score),
-            Ok(Compared::NotJson(error)) => Explanation::reason(format!("the output is not JSON: {error}")),
+            Ok(Compared::NotJson(error)) => {
+                Explanation::reason(format!("the output is not JSON: {error}"))
+            }
             Err(failure) => {
                 let message = failure.message.or_else(|| explain_error(row, cell));
                 message.map(Explanation::reason).unwrap_or_default()
@@ -192,14 +229,30 @@ fn explain_leaves(leaves: &[Leaf], score: f64) -> Explanation {
         .iter()
         .filter(|leaf| leaf.score < 1.0 && leaf.weight > 0.0)
         .take(5)
-        .map(|leaf| format!("{} {:.2}", if leaf.path.is_empty() { "the whole value" } else { &leaf.path }, leaf.score))
+        .map(|leaf| {
+            format!(
+                "{} {:.2}",
+                if leaf.path.is_empty() {
+                    "the whole value"
+                } else {
+                    &leaf.path
+                },
+                leaf.score
+            )
+        })
         .collect();
     let mut explanation = if wrong.is_empty() {
-        Explanation::reason(if score < 1.0 { "alike in part" } else { "alike in every leaf" })
+        Explanation::reason(if score < 1.0 {
+            "alike in part"
+        } else {
+            "alike in every leaf"
+        })
     } else {
         Explanation::reason(format!("not alike: {}", wrong.join(", ")))
     };
-    explanation.evidence.extend(leaves.iter().map(leaf_evidence));
+    explanation
+        .evidence
+        .extend(leaves.iter().map(leaf_evidence));
     explanation
 }
 

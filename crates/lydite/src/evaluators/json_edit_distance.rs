@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::json_value::{OutputJson, compare, explain_error, output_json};
 use super::options::rounded;
-use crate::evaluator::{Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch};
+use crate::evaluator::{
+    Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch,
+};
 use crate::json::python_dump;
 use crate::outcome::{Cell, Explanation};
 use crate::record::{Field, FieldSet, Row};
@@ -88,7 +90,9 @@ impl Pure for JsonEditDistance {
             return Explanation::reason(message);
         }
         match (cell.score(), output_json(row)) {
-            (Some(_), OutputJson::Not(error)) => Explanation::reason(format!("the output is not JSON: {error}")),
+            (Some(_), OutputJson::Not(error)) => {
+                Explanation::reason(format!("the output is not JSON: {error}"))
+            }
             (Some(score), _) => {
                 let shown = rounded(score);
                 Explanation::reason(format!("distance {shown} from the reference as JSON text"))

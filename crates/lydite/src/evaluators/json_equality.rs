@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::json_value::{OutputJson, compare, explain_error, output_json, reference_json};
 use super::options::yes;
-use crate::evaluator::{Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch};
+use crate::evaluator::{
+    Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch,
+};
 use crate::json::{self, Difference, DifferenceKind};
 use crate::outcome::{Cell, Evidence, Explanation};
 use crate::record::{Field, FieldSet, Row};
@@ -77,7 +79,9 @@ impl Evaluator for JsonEquality {
 
 impl Pure for JsonEquality {
     fn score(&self, row: &Row<'_>, _: &mut Scratch) -> Cell {
-        compare(row, Cell::binary(false), |reference, output| Cell::binary(json::equal(reference, output, self.ordered)))
+        compare(row, Cell::binary(false), |reference, output| {
+            Cell::binary(json::equal(reference, output, self.ordered))
+        })
     }
 
     fn explain(&self, row: &Row<'_>, cell: Cell, _: &mut Scratch) -> Explanation {
@@ -89,7 +93,9 @@ impl Pure for JsonEquality {
             (Some(_), Ok(reference), OutputJson::Json(output)) => {
                 differences(&json::diff(&reference, &output, self.ordered, 5))
             }
-            (_, _, OutputJson::Not(error)) => Explanation::reason(format!("the output is not JSON: {error}")),
+            (_, _, OutputJson::Not(error)) => {
+                Explanation::reason(format!("the output is not JSON: {error}"))
+            }
             _ => Explanation::default(),
         }
     }
@@ -113,13 +119,23 @@ pub(super) fn differences(found: &[Difference]) -> Explanation {
 }
 
 fn in_words(difference: &Difference) -> String {
-    let path = if difference.path.is_empty() { "the whole value" } else { &difference.path };
+    let path = if difference.path.is_empty() {
+        "the whole value"
+    } else {
+        &difference.path
+    };
     let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| "nothing".into());
     match difference.kind {
         DifferenceKind::Missing => format!("{path}: {} is missing", shown(&difference.expected)),
-        DifferenceKind::Unexpected => format!("{path}: {} is not expected", shown(&difference.actual)),
+        DifferenceKind::Unexpected => {
+            format!("{path}: {} is not expected", shown(&difference.actual))
+        }
         DifferenceKind::Type | DifferenceKind::Value => {
-            format!("{path}: expected {}, found {}", shown(&difference.expected), shown(&difference.actual))
+            format!(
+                "{path}: expected {}, found {}",
+                shown(&difference.expected),
+                shown(&difference.actual)
+            )
         }
     }
 }

@@ -7,9 +7,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::json_schema_validation::{Compiler, JsonSchemaValidation, Strict, explain, instance, score};
+use super::json_schema_validation::{
+    Compiler, JsonSchemaValidation, Strict, explain, instance, score,
+};
 use super::json_value::{explain_error, reference_json};
-use crate::evaluator::{Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch};
+use crate::evaluator::{
+    Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch,
+};
 use crate::json::Schema;
 use crate::outcome::{Cell, Code, Explanation};
 use crate::record::{Field, FieldSet, Row};
@@ -86,7 +90,11 @@ impl Evaluator for JsonSchemaOfReference {
     };
 
     fn needs(&self) -> FieldSet {
-        if self.schema.is_some() { FieldSet::of(&[Field::Output]) } else { Self::INFO.needs }
+        if self.schema.is_some() {
+            FieldSet::of(&[Field::Output])
+        } else {
+            Self::INFO.needs
+        }
     }
 
     fn prepare(self, cx: &Prepare<'_>) -> Result<Scorer, ParamErrors> {
@@ -101,7 +109,10 @@ impl Evaluator for JsonSchemaOfReference {
         if params.schema.is_some() {
             return params.prepare(cx);
         }
-        Ok(Scorer::pure(OwnSchema { compiler: Compiler::new(&params)?, extract }))
+        Ok(Scorer::pure(OwnSchema {
+            compiler: Compiler::new(&params)?,
+            extract,
+        }))
     }
 }
 
@@ -111,16 +122,28 @@ struct OwnSchema {
 }
 
 impl OwnSchema {
-    fn schema(&self, row: &Row<'_>, scratch: &mut Scratch) -> Result<Arc<Result<Schema, String>>, Cell> {
-        row.output().ok_or(Cell::Errored(Code::MissingField(Field::Output)))?;
-        let reference = row.reference().ok_or(Cell::Errored(Code::MissingField(Field::Reference)))?;
-        let source = reference.json_source().ok_or(Cell::Errored(Code::NotText(Field::Reference)))?;
+    fn schema(
+        &self,
+        row: &Row<'_>,
+        scratch: &mut Scratch,
+    ) -> Result<Arc<Result<Schema, String>>, Cell> {
+        row.output()
+            .ok_or(Cell::Errored(Code::MissingField(Field::Output)))?;
+        let reference = row
+            .reference()
+            .ok_or(Cell::Errored(Code::MissingField(Field::Reference)))?;
+        let source = reference
+            .json_source()
+            .ok_or(Cell::Errored(Code::NotText(Field::Reference)))?;
         let owner = std::ptr::from_ref(self).addr();
         if let Some(known) = scratch.schemas.find(owner, source) {
             return Ok(known);
         }
         let tree = reference_json(row)?;
-        let compiled = self.compiler.compile(&tree.to_value()).map_err(|errors| errors.to_string());
+        let compiled = self
+            .compiler
+            .compile(&tree.to_value())
+            .map_err(|errors| errors.to_string());
         Ok(scratch.schemas.keep(owner, source, compiled))
     }
 }
@@ -142,10 +165,14 @@ impl Pure for OwnSchema {
         if let Some(message) = explain_error(row, cell) {
             return Explanation::reason(message);
         }
-        let Ok(schema) = self.schema(row, scratch) else { return Explanation::default() };
+        let Ok(schema) = self.schema(row, scratch) else {
+            return Explanation::default();
+        };
         match (&*schema, instance(row, self.extract)) {
             (Ok(schema), Ok(source)) => explain(source, Some(schema)),
-            (Err(message), _) => Explanation::reason(format!("the reference is no usable schema: {message}")),
+            (Err(message), _) => {
+                Explanation::reason(format!("the reference is no usable schema: {message}"))
+            }
             (_, Err(_)) => Explanation::default(),
         }
     }

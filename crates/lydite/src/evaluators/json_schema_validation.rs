@@ -7,7 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::evaluator::{Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch};
+use crate::evaluator::{
+    Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch,
+};
 use crate::json::{self, JsonError, JsonErrorKind, Schema, SchemaOptions, Violation};
 use crate::outcome::{Cell, Code, Evidence, Explanation};
 use crate::path::push_segment;
@@ -100,8 +102,15 @@ impl Evaluator for JsonSchemaValidation {
 
     fn prepare(self, _: &Prepare<'_>) -> Result<Scorer, ParamErrors> {
         let compiler = Compiler::new(&self)?;
-        let schema = self.schema.as_ref().map(|schema| compiler.compile(schema)).transpose()?;
-        Ok(Scorer::pure(Validation { schema, extract: self.extract }))
+        let schema = self
+            .schema
+            .as_ref()
+            .map(|schema| compiler.compile(schema))
+            .transpose()?;
+        Ok(Scorer::pure(Validation {
+            schema,
+            extract: self.extract,
+        }))
     }
 }
 
@@ -118,14 +127,19 @@ impl Compiler {
             .iter()
             .map(|(url, document)| Ok((url.clone(), load(url, document)?)))
             .collect::<Result<_, ParamErrors>>()?;
-        let options = SchemaOptions { strict: params.strict == Strict::Enabled, formats: params.formats };
+        let options = SchemaOptions {
+            strict: params.strict == Strict::Enabled,
+            formats: params.formats,
+        };
         Ok(Self { documents, options })
     }
 
     pub(super) fn compile(&self, schema: &Value) -> Result<Schema, ParamErrors> {
         let parsed = match schema {
             Value::String(text) => json::parse(text)
-                .map_err(|error| ParamErrors::one("/schema", format!("the schema is not JSON: {error}")))?
+                .map_err(|error| {
+                    ParamErrors::one("/schema", format!("the schema is not JSON: {error}"))
+                })?
                 .to_value(),
             other => other.clone(),
         };
@@ -135,12 +149,19 @@ impl Compiler {
 }
 
 fn load(url: &str, document: &Value) -> Result<Value, ParamErrors> {
-    let Value::String(path) = document else { return Ok(document.clone()) };
+    let Value::String(path) = document else {
+        return Ok(document.clone());
+    };
     let mut place = "/schemas".to_owned();
     push_segment(&mut place, url);
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| ParamErrors::one(&*place, format!("can't read the schema file `{path}`: {error}")))?;
-    serde_json::from_str(&text).map_err(|error| ParamErrors::one(place, format!("`{path}` is not JSON: {error}")))
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        ParamErrors::one(
+            &*place,
+            format!("can't read the schema file `{path}`: {error}"),
+        )
+    })?;
+    serde_json::from_str(&text)
+        .map_err(|error| ParamErrors::one(place, format!("`{path}` is not JSON: {error}")))
 }
 
 struct Validation {
@@ -166,8 +187,12 @@ impl Pure for Validation {
 
 /// The text that must be JSON.
 pub(super) fn instance<'r>(row: &Row<'r>, extract: bool) -> Result<&'r str, Cell> {
-    let output = row.output().ok_or(Cell::Errored(Code::MissingField(Field::Output)))?;
-    let source = output.json_source().ok_or(Cell::Errored(Code::NotText(Field::Output)))?;
+    let output = row
+        .output()
+        .ok_or(Cell::Errored(Code::MissingField(Field::Output)))?;
+    let source = output
+        .json_source()
+        .ok_or(Cell::Errored(Code::NotText(Field::Output)))?;
     if extract && !matches!(output, Content::Json { .. }) {
         return Ok(json::find_in_text(source).unwrap_or(source));
     }
@@ -175,10 +200,14 @@ pub(super) fn instance<'r>(row: &Row<'r>, extract: bool) -> Result<&'r str, Cell
 }
 
 pub(super) fn score(source: &str, schema: Option<&Schema>) -> Cell {
-    let Some(schema) = schema else { return Cell::binary(json::is_valid(source).is_ok()) };
+    let Some(schema) = schema else {
+        return Cell::binary(json::is_valid(source).is_ok());
+    };
     match json::parse(source) {
         Ok(tree) => Cell::binary(schema.is_valid(&tree)),
-        Err(error) if error.kind == JsonErrorKind::TooDeep => Cell::Errored(Code::JsonTooDeep(Field::Output)),
+        Err(error) if error.kind == JsonErrorKind::TooDeep => {
+            Cell::Errored(Code::JsonTooDeep(Field::Output))
+        }
         Err(_) => Cell::binary(false),
     }
 }
@@ -197,8 +226,11 @@ pub(super) fn explain(source: &str, schema: Option<&Schema>) -> Explanation {
 }
 
 fn not_json(error: &JsonError) -> Explanation {
-    Explanation::reason(format!("not JSON: {error}"))
-        .with(Evidence::new("position").set("line", error.line).set("column", error.column))
+    Explanation::reason(format!("not JSON: {error}")).with(
+        Evidence::new("position")
+            .set("line", error.line)
+            .set("column", error.column),
+    )
 }
 
 fn explain_violations(violations: &[Violation]) -> Explanation {
@@ -206,16 +238,25 @@ fn explain_violations(violations: &[Violation]) -> Explanation {
         return Explanation::reason("valid against the schema");
     }
     let place = |violation: &Violation| {
-        if violation.instance_path.is_empty() { "the whole value".to_owned() } else { violation.instance_path.clone() }
+        if violation.instance_path.is_empty() {
+            "the whole value".to_owned()
+        } else {
+            violation.instance_path.clone()
+        }
     };
-    let words: Vec<String> = violations.iter().map(|v| format!("{}: {} ({})", place(v), v.message, v.keyword)).collect();
+    let words: Vec<String> = violations
+        .iter()
+        .map(|v| format!("{}: {} ({})", place(v), v.message, v.keyword))
+        .collect();
     let mut explanation = Explanation::reason(words.join("; "));
-    explanation.evidence.extend(violations.iter().map(|violation| {
-        Evidence::new("path")
-            .set("path", violation.instance_path.as_str())
-            .set("keyword", violation.keyword.as_str())
-            .set("message", violation.message.as_str())
-    }));
+    explanation
+        .evidence
+        .extend(violations.iter().map(|violation| {
+            Evidence::new("path")
+                .set("path", violation.instance_path.as_str())
+                .set("keyword", violation.keyword.as_str())
+                .set("message", violation.message.as_str())
+        }));
     explanation
 }
 
@@ -231,7 +272,12 @@ impl SchemaCache {
         self.0.get(&owner)?.get(source).cloned()
     }
 
-    pub(super) fn keep(&mut self, owner: usize, source: &str, schema: Result<Schema, String>) -> Arc<Result<Schema, String>> {
+    pub(super) fn keep(
+        &mut self,
+        owner: usize,
+        source: &str,
+        schema: Result<Schema, String>,
+    ) -> Arc<Result<Schema, String>> {
         let own = self.0.entry(owner).or_default();
         if own.len() >= Self::MOST {
             own.clear();

@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::evaluator::{Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch};
+use crate::evaluator::{
+    Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch,
+};
 use crate::json;
 use crate::outcome::{Cell, Code, Evidence, Explanation};
 use crate::record::{Content, Field, FieldSet, Row};
@@ -73,9 +75,12 @@ impl Pure for JsonValidity {
         match row.output() {
             None => Cell::Errored(Code::MissingField(Field::Output)),
             Some(Content::Json { .. }) => Cell::binary(true),
-            Some(Content::Text(text) | Content::Parts { text: Some(text), .. }) => {
-                Cell::binary(json::is_valid(json::strip_fence(text)).is_ok())
-            }
+            Some(
+                Content::Text(text)
+                | Content::Parts {
+                    text: Some(text), ..
+                },
+            ) => Cell::binary(json::is_valid(json::strip_fence(text)).is_ok()),
             Some(Content::Parts { text: None, .. }) => Cell::Errored(Code::NotText(Field::Output)),
         }
     }
@@ -83,10 +88,18 @@ impl Pure for JsonValidity {
     fn explain(&self, row: &Row<'_>, _: Cell, _: &mut Scratch) -> Explanation {
         match row.output() {
             Some(Content::Json { .. }) => Explanation::reason("the record holds it as JSON"),
-            Some(Content::Text(text) | Content::Parts { text: Some(text), .. }) => match json::is_valid(json::strip_fence(text)) {
+            Some(
+                Content::Text(text)
+                | Content::Parts {
+                    text: Some(text), ..
+                },
+            ) => match json::is_valid(json::strip_fence(text)) {
                 Ok(()) => Explanation::reason("valid JSON"),
-                Err(error) => Explanation::reason(format!("not JSON: {error}"))
-                    .with(Evidence::new("position").set("line", error.line).set("column", error.column)),
+                Err(error) => Explanation::reason(format!("not JSON: {error}")).with(
+                    Evidence::new("position")
+                        .set("line", error.line)
+                        .set("column", error.column),
+                ),
             },
             Some(Content::Parts { text: None, .. }) | None => Explanation::default(),
         }

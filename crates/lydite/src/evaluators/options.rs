@@ -36,7 +36,11 @@ pub(super) fn yes() -> bool {
     true
 }
 
-pub(super) fn normalization(capitalization: Strictness, punctuation: Strictness, whitespace: Strictness) -> Normalization {
+pub(super) fn normalization(
+    capitalization: Strictness,
+    punctuation: Strictness,
+    whitespace: Strictness,
+) -> Normalization {
     Normalization {
         fold_case: capitalization.is_agnostic(),
         drop_punctuation: punctuation.is_agnostic(),
@@ -45,20 +49,37 @@ pub(super) fn normalization(capitalization: Strictness, punctuation: Strictness,
 }
 
 /// A search for a phrase of the parameter at `path`; an empty one would be found everywhere.
-pub(super) fn phrase_finder(phrase: &str, case_sensitive: bool, path: &str) -> Result<Finder, ParamErrors> {
+pub(super) fn phrase_finder(
+    phrase: &str,
+    case_sensitive: bool,
+    path: &str,
+) -> Result<Finder, ParamErrors> {
     if phrase.is_empty() {
         return Err(empty_phrase(path));
     }
     if case_sensitive {
         return Ok(Finder::exact(phrase));
     }
-    Ok(Finder::normalized(phrase, Normalizer::new(Normalization { fold_case: true, ..Normalization::default() })))
+    Ok(Finder::normalized(
+        phrase,
+        Normalizer::new(Normalization {
+            fold_case: true,
+            ..Normalization::default()
+        }),
+    ))
 }
 
 /// One search a phrase; the list and its phrases must not be empty.
-pub(super) fn phrase_finders(phrases: &[String], case_sensitive: bool) -> Result<Vec<Finder>, ParamErrors> {
+pub(super) fn phrase_finders(
+    phrases: &[String],
+    case_sensitive: bool,
+) -> Result<Vec<Finder>, ParamErrors> {
     if phrases.is_empty() {
-        return Err(ParamErrors::with_help("/phrases", "the list of phrases is empty", "name at least one phrase"));
+        return Err(ParamErrors::with_help(
+            "/phrases",
+            "the list of phrases is empty",
+            "name at least one phrase",
+        ));
     }
     phrases
         .iter()
@@ -68,7 +89,11 @@ pub(super) fn phrase_finders(phrases: &[String], case_sensitive: bool) -> Result
 }
 
 pub(super) fn empty_phrase(path: &str) -> ParamErrors {
-    ParamErrors::with_help(path, "the phrase is empty, and an empty phrase is in every text", "write the text to look for")
+    ParamErrors::with_help(
+        path,
+        "the phrase is empty, and an empty phrase is in every text",
+        "write the text to look for",
+    )
 }
 
 /// A text as it is quoted in a reason: whole if short, else its beginning.
@@ -91,15 +116,34 @@ pub(super) fn quote_all<'t>(texts: impl ExactSizeIterator<Item = &'t str>) -> St
     let more = texts.len().saturating_sub(MOST);
     let shown: Vec<String> = texts.take(MOST).map(quote).collect();
     let shown = shown.join(", ");
-    if more > 0 { format!("{shown} and {more} more") } else { shown }
+    if more > 0 {
+        format!("{shown} and {more} more")
+    } else {
+        shown
+    }
 }
 
 /// Where two texts first differ, quoted, for a reason.
 pub(super) fn first_difference(expected: &str, actual: &str) -> String {
-    let same = expected.chars().zip(actual.chars()).take_while(|(a, b)| a == b).count();
+    let same = expected
+        .chars()
+        .zip(actual.chars())
+        .take_while(|(a, b)| a == b)
+        .count();
     if same < 40 {
         return format!("expected {}, found {}", quote(expected), quote(actual));
     }
-    let from = |text: &str| quote(&text.chars().skip(same.saturating_sub(10)).collect::<String>());
-    format!("differs from character {same}: expected …{}, found …{}", from(expected), from(actual))
+    let from = |text: &str| {
+        quote(
+            &text
+                .chars()
+                .skip(same.saturating_sub(10))
+                .collect::<String>(),
+        )
+    };
+    format!(
+        "differs from character {same}: expected …{}, found …{}",
+        from(expected),
+        from(actual)
+    )
 }

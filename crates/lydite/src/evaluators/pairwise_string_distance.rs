@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::options::{rounded, yes};
 use super::string_distance::Measure;
-use crate::evaluator::{Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch};
+use crate::evaluator::{
+    Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch,
+};
 use crate::outcome::{Cell, Code, Explanation};
 use crate::record::{Field, FieldSet, Row};
 use crate::text::distance::Distance;
@@ -75,7 +77,11 @@ impl Evaluator for PairwiseStringDistance {
     };
 
     fn prepare(self, _: &Prepare<'_>) -> Result<Scorer, ParamErrors> {
-        Ok(Scorer::pure(Pair(Measure::new(self.distance, self.normalize_score, self.nfc))))
+        Ok(Scorer::pure(Pair(Measure::new(
+            self.distance,
+            self.normalize_score,
+            self.nfc,
+        ))))
     }
 }
 
@@ -97,11 +103,15 @@ impl Pure for Pair {
         match cell.score() {
             Some(score) => {
                 let shown = rounded(score);
-                Explanation::reason(format!("{} distance {shown} between the two candidates", self.0.name()))
+                Explanation::reason(format!(
+                    "{} distance {shown} between the two candidates",
+                    self.0.name()
+                ))
             }
-            None if !matches!(row.candidates().len(), 0 | 2) => {
-                Explanation::reason(format!("a pair needs two candidates, found {}", row.candidates().len()))
-            }
+            None if !matches!(row.candidates().len(), 0 | 2) => Explanation::reason(format!(
+                "a pair needs two candidates, found {}",
+                row.candidates().len()
+            )),
             None => Explanation::default(),
         }
     }

@@ -4,7 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::options::quote;
-use crate::evaluator::{Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch, text_of};
+use crate::evaluator::{
+    Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch,
+    text_of,
+};
 use crate::outcome::{Cell, Code, Evidence, Explanation};
 use crate::record::{Field, FieldSet, Row};
 use crate::text::find::char_range;
@@ -89,16 +92,21 @@ impl Evaluator for Regex {
 
     fn prepare(self, _: &Prepare<'_>) -> Result<Scorer, ParamErrors> {
         let flags = match &self.flags {
-            Some(spec) => spec.flags().map_err(|error| ParamErrors::one("/flags", error.to_string()))?,
+            Some(spec) => spec
+                .flags()
+                .map_err(|error| ParamErrors::one("/flags", error.to_string()))?,
             None => Flags::default(),
         };
         let anchor = match self.mode {
             Mode::Search => Anchor::Search,
             Mode::Full => Anchor::Full,
         };
-        let pattern =
-            Pattern::new(&self.pattern, flags, anchor).map_err(|error| ParamErrors::one("/pattern", error.to_string()))?;
-        Ok(Scorer::pure(Match { source: self.pattern, pattern }))
+        let pattern = Pattern::new(&self.pattern, flags, anchor)
+            .map_err(|error| ParamErrors::one("/pattern", error.to_string()))?;
+        Ok(Scorer::pure(Match {
+            source: self.pattern,
+            pattern,
+        }))
     }
 }
 
@@ -110,20 +118,33 @@ struct Match {
 impl Pure for Match {
     fn score(&self, row: &Row<'_>, _: &mut Scratch) -> Cell {
         match text_of(row, Field::Output) {
-            Ok(output) => self.pattern.is_match(output).map_or(Cell::Errored(Code::PatternLimit), Cell::binary),
+            Ok(output) => self
+                .pattern
+                .is_match(output)
+                .map_or(Cell::Errored(Code::PatternLimit), Cell::binary),
             Err(cell) => cell,
         }
     }
 
     fn explain(&self, row: &Row<'_>, cell: Cell, _: &mut Scratch) -> Explanation {
-        let (Some(_), Ok(output)) = (cell.score(), text_of(row, Field::Output)) else { return Explanation::default() };
+        let (Some(_), Ok(output)) = (cell.score(), text_of(row, Field::Output)) else {
+            return Explanation::default();
+        };
         match self.pattern.find(output) {
             Ok(Some(range)) => {
                 let text = output.get(range.clone()).unwrap_or_default();
                 let range = char_range(output, &range);
-                Explanation::reason(format!("matches at {}", quote(text))).with(Evidence::span("output", range.start, range.end))
+                Explanation::reason(format!("matches at {}", quote(text))).with(Evidence::span(
+                    "output",
+                    range.start,
+                    range.end,
+                ))
             }
-            _ => Explanation::reason(format!("`{}` does not match {}", self.source, quote(output))),
+            _ => Explanation::reason(format!(
+                "`{}` does not match {}",
+                self.source,
+                quote(output)
+            )),
         }
     }
 }

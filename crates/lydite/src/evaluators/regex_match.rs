@@ -4,7 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::options::quote;
-use crate::evaluator::{Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch, text_of};
+use crate::evaluator::{
+    Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch,
+    text_of,
+};
 use crate::outcome::{Cell, Code, Evidence, Explanation};
 use crate::record::{Field, FieldSet, Row};
 use crate::text::regex::{Anchor, FlagSpec, Flags, Pattern};
@@ -72,21 +75,31 @@ impl Evaluator for RegexMatch {
     };
 
     fn needs(&self) -> FieldSet {
-        if self.reference.is_some() { FieldSet::of(&[Field::Output]) } else { Self::INFO.needs }
+        if self.reference.is_some() {
+            FieldSet::of(&[Field::Output])
+        } else {
+            Self::INFO.needs
+        }
     }
 
     fn prepare(self, _: &Prepare<'_>) -> Result<Scorer, ParamErrors> {
         let flags = match &self.flags {
-            Some(spec) => spec.flags().map_err(|error| ParamErrors::one("/flags", error.to_string()))?,
+            Some(spec) => spec
+                .flags()
+                .map_err(|error| ParamErrors::one("/flags", error.to_string()))?,
             None => Flags::default(),
         };
         let own = match &self.reference {
-            Some(source) => {
-                Some(compile(source, flags).map_err(|error| ParamErrors::one("/reference", error))?)
-            }
+            Some(source) => Some(
+                compile(source, flags).map_err(|error| ParamErrors::one("/reference", error))?,
+            ),
             None => None,
         };
-        Ok(Scorer::pure(Match { flags, own, source: self.reference }))
+        Ok(Scorer::pure(Match {
+            flags,
+            own,
+            source: self.reference,
+        }))
     }
 }
 
@@ -102,13 +115,24 @@ struct Match {
 
 impl Match {
     /// Position of the first pattern that matches, or the code and cause of the first that can't tell.
-    fn matches(&self, row: &Row<'_>, output: &str, scratch: &mut Scratch) -> Result<Option<usize>, (Code, String)> {
+    fn matches(
+        &self,
+        row: &Row<'_>,
+        output: &str,
+        scratch: &mut Scratch,
+    ) -> Result<Option<usize>, (Code, String)> {
         if let Some(own) = &self.own {
-            let matched = own.is_match(output).map_err(|error| (Code::PatternLimit, error.to_string()))?;
+            let matched = own
+                .is_match(output)
+                .map_err(|error| (Code::PatternLimit, error.to_string()))?;
             return Ok(matched.then_some(0));
         }
         if row.references().is_empty() {
-            let code = if row.reference().is_some() { Code::NotText } else { Code::MissingField };
+            let code = if row.reference().is_some() {
+                Code::NotText
+            } else {
+                Code::MissingField
+            };
             let code = code(Field::Reference);
             return Err((code, code.message().into_owned()));
         }
@@ -118,7 +142,10 @@ impl Match {
                 .patterns
                 .get(reference, self.flags, Anchor::Start)
                 .map_err(|error| (Code::InvalidField(Field::Reference), error.to_string()))?;
-            if pattern.is_match(output).map_err(|error| (Code::PatternLimit, error.to_string()))? {
+            if pattern
+                .is_match(output)
+                .map_err(|error| (Code::PatternLimit, error.to_string()))?
+            {
                 matched = matched.or(Some(index));
             }
         }
@@ -138,20 +165,36 @@ impl Pure for Match {
     }
 
     fn explain(&self, row: &Row<'_>, _: Cell, scratch: &mut Scratch) -> Explanation {
-        let Ok(output) = text_of(row, Field::Output) else { return Explanation::default() };
-        let patterns: Vec<&str> = self.source.as_deref().map_or_else(|| row.references().to_vec(), |own| vec![own]);
+        let Ok(output) = text_of(row, Field::Output) else {
+            return Explanation::default();
+        };
+        let patterns: Vec<&str> = self
+            .source
+            .as_deref()
+            .map_or_else(|| row.references().to_vec(), |own| vec![own]);
         match self.matches(row, output, scratch) {
             Ok(Some(index)) => {
                 let pattern = patterns.get(index).copied().unwrap_or_default();
                 let explanation = Explanation::reason(format!("`{pattern}` matches at the start"));
                 if patterns.len() > 1 {
-                    return explanation.with(Evidence::new("alternative").set("index", index).set("text", pattern));
+                    return explanation.with(
+                        Evidence::new("alternative")
+                            .set("index", index)
+                            .set("text", pattern),
+                    );
                 }
                 explanation
             }
             Ok(None) => {
-                let named: Vec<String> = patterns.iter().map(|pattern| format!("`{pattern}`")).collect();
-                Explanation::reason(format!("{} does not match at the start of {}", named.join(" or "), quote(output)))
+                let named: Vec<String> = patterns
+                    .iter()
+                    .map(|pattern| format!("`{pattern}`"))
+                    .collect();
+                Explanation::reason(format!(
+                    "{} does not match at the start of {}",
+                    named.join(" or "),
+                    quote(output)
+                ))
             }
             Err((_, message)) => Explanation::reason(message),
         }

@@ -4,7 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::options::{phrase_finder, quote, yes};
-use crate::evaluator::{Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch, text_of};
+use crate::evaluator::{
+    Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch,
+    text_of,
+};
 use crate::outcome::{Cell, Explanation};
 use crate::record::{Field, FieldSet, Row};
 use crate::text::find::Finder;
@@ -72,7 +75,10 @@ impl Evaluator for StartsWith {
 
     fn prepare(self, _: &Prepare<'_>) -> Result<Scorer, ParamErrors> {
         let finder = phrase_finder(&self.phrase, self.case_sensitive, "/phrase")?;
-        Ok(Scorer::pure(Opening { phrase: self.phrase, finder }))
+        Ok(Scorer::pure(Opening {
+            phrase: self.phrase,
+            finder,
+        }))
     }
 }
 
@@ -90,10 +96,16 @@ impl Pure for Opening {
     }
 
     fn explain(&self, row: &Row<'_>, cell: Cell, _: &mut Scratch) -> Explanation {
-        let Ok(output) = text_of(row, Field::Output) else { return Explanation::default() };
+        let Ok(output) = text_of(row, Field::Output) else {
+            return Explanation::default();
+        };
         if cell.score() == Some(1.0) {
             return Explanation::reason(format!("starts with {}", quote(&self.phrase)));
         }
-        Explanation::reason(format!("does not start with {}, but {}", quote(&self.phrase), quote(output)))
+        Explanation::reason(format!(
+            "does not start with {}, but {}",
+            quote(&self.phrase),
+            quote(output)
+        ))
     }
 }

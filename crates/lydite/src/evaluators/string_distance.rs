@@ -4,7 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::options::{quote, rounded, yes};
-use crate::evaluator::{Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch, best_reference, text_of};
+use crate::evaluator::{
+    Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch,
+    best_reference, text_of,
+};
 use crate::outcome::{Cell, Evidence, Explanation};
 use crate::record::{Field, FieldSet, Row};
 use crate::text::distance::{Distance, DistanceScratch};
@@ -78,7 +81,11 @@ impl Evaluator for StringDistance {
     };
 
     fn prepare(self, _: &Prepare<'_>) -> Result<Scorer, ParamErrors> {
-        Ok(Scorer::pure(Measure::new(self.distance, self.normalize_score, self.nfc)))
+        Ok(Scorer::pure(Measure::new(
+            self.distance,
+            self.normalize_score,
+            self.nfc,
+        )))
     }
 }
 
@@ -92,7 +99,11 @@ pub(super) struct Measure {
 
 impl Measure {
     pub(super) const fn new(distance: Distance, normalized: bool, nfc: bool) -> Self {
-        Self { distance, normalized, nfc }
+        Self {
+            distance,
+            normalized,
+            nfc,
+        }
     }
 
     pub(super) fn of(self, a: &str, b: &str, scratch: &mut DistanceScratch) -> f64 {
@@ -103,11 +114,18 @@ impl Measure {
     }
 
     fn plain(self, a: &str, b: &str, scratch: &mut DistanceScratch) -> f64 {
-        if self.normalized { self.distance.normalized(a, b, scratch) } else { self.distance.raw(a, b, scratch) }
+        if self.normalized {
+            self.distance.normalized(a, b, scratch)
+        } else {
+            self.distance.raw(a, b, scratch)
+        }
     }
 
     pub(super) fn name(self) -> String {
-        serde_json::to_value(self.distance).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
+        serde_json::to_value(self.distance)
+            .ok()
+            .and_then(|name| name.as_str().map(str::to_owned))
+            .unwrap_or_default()
     }
 }
 
@@ -115,7 +133,8 @@ impl Pure for Measure {
     fn score(&self, row: &Row<'_>, scratch: &mut Scratch) -> Cell {
         match text_of(row, Field::Output) {
             Ok(output) => {
-                let measure = |reference| Cell::measured(self.of(output, reference, &mut scratch.distance));
+                let measure =
+                    |reference| Cell::measured(self.of(output, reference, &mut scratch.distance));
                 best_reference(row, Direction::Lower, measure).0
             }
             Err(cell) => cell,
@@ -123,14 +142,24 @@ impl Pure for Measure {
     }
 
     fn explain(&self, row: &Row<'_>, cell: Cell, scratch: &mut Scratch) -> Explanation {
-        let (Some(score), Ok(output)) = (cell.score(), text_of(row, Field::Output)) else { return Explanation::default() };
+        let (Some(score), Ok(output)) = (cell.score(), text_of(row, Field::Output)) else {
+            return Explanation::default();
+        };
         let measure = |reference| Cell::measured(self.of(output, reference, &mut scratch.distance));
         let (_, best) = best_reference(row, Direction::Lower, measure);
         let reference = row.references().get(best).copied().unwrap_or_default();
         let shown = rounded(score);
-        let explanation = Explanation::reason(format!("{} distance {shown} from {}", self.name(), quote(reference)));
+        let explanation = Explanation::reason(format!(
+            "{} distance {shown} from {}",
+            self.name(),
+            quote(reference)
+        ));
         if row.references().len() > 1 {
-            return explanation.with(Evidence::new("alternative").set("index", best).set("text", reference));
+            return explanation.with(
+                Evidence::new("alternative")
+                    .set("index", best)
+                    .set("text", reference),
+            );
         }
         explanation
     }

@@ -102,8 +102,15 @@ impl Expr {
         if self.paths.contains(root) {
             return None;
         }
-        let below = self.paths.iter().filter_map(|path| path.strip_prefix(root)?.strip_prefix('.'));
-        Some(below.map(|rest| rest.split('.').next().unwrap_or(rest)).collect())
+        let below = self
+            .paths
+            .iter()
+            .filter_map(|path| path.strip_prefix(root)?.strip_prefix('.'));
+        Some(
+            below
+                .map(|rest| rest.split('.').next().unwrap_or(rest))
+                .collect(),
+        )
     }
 
     /// The expression as it was written.

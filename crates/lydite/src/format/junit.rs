@@ -176,7 +176,9 @@ type Outcome<'a> = Option<(&'static str, &'a str, &'a str)>;
 impl Junit {
     fn result(&self, out: &mut Vec<u8>, line: &CheckResult<'_>) {
         let file = self.files.get(line.file as usize);
-        let place = file.zip(line.line).map(|(file, line)| (file.as_str(), line.get()));
+        let place = file
+            .zip(line.line)
+            .map(|(file, line)| (file.as_str(), line.get()));
         let mut name = line.record.clone().into_owned();
         if let Some(model) = &line.model {
             let _ = write!(name, " [{model}]");

@@ -3,7 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Junit, LangSmith, Markdown, Renderer, ReportJson, ResultsCsv, ResultsJsonl, Text, WideCsv, WideJsonl};
+use super::{
+    Junit, LangSmith, Markdown, Renderer, ReportJson, ResultsCsv, ResultsJsonl, Text, WideCsv,
+    WideJsonl,
+};
 
 /// What `--format` and the ending of `--output FILE` name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -37,8 +40,15 @@ pub struct OutputContext<'a> {
 }
 
 impl OutputFormat {
-    pub const ALL: [Self; 7] =
-        [Self::Text, Self::Json, Self::Jsonl, Self::Csv, Self::Junit, Self::Markdown, Self::Langsmith];
+    pub const ALL: [Self; 7] = [
+        Self::Text,
+        Self::Json,
+        Self::Jsonl,
+        Self::Csv,
+        Self::Junit,
+        Self::Markdown,
+        Self::Langsmith,
+    ];
 
     pub const fn as_str(self) -> &'static str {
         match self {

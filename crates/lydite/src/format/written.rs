@@ -331,7 +331,11 @@ fn every_format() {
 fn stored_lines_are_written_as_those_of_a_run() {
     let report = report();
     for (name, renderer) in renderers() {
-        assert_eq!(write_stored(&*renderer, &report), write(&*renderer, &report), "{name}");
+        assert_eq!(
+            write_stored(&*renderer, &report),
+            write(&*renderer, &report),
+            "{name}"
+        );
     }
 }
 

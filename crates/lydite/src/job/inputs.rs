@@ -16,7 +16,11 @@ const COPIED_BYTES: u64 = 64 << 20;
 
 /// The size of a block: small enough that a kill loses little, large enough that its hand-over costs nothing.
 pub(super) fn block_size() -> BlockSize {
-    BlockSize { bytes: 256 << 10, records: 1024, ..BlockSize::default() }
+    BlockSize {
+        bytes: 256 << 10,
+        records: 1024,
+        ..BlockSize::default()
+    }
 }
 
 /// The inputs of a run.
@@ -33,21 +37,48 @@ impl Inputs {
         let dataset = suite.dataset.as_ref().filter(|_| request.data.is_empty());
         let paths = match dataset {
             Some(dataset) => {
-                let folder = request.suite.as_ref().and_then(|(_, path)| path.parent()).unwrap_or(Path::new(""));
-                dataset.paths.iter().map(|path| if path == "-" { path.into() } else { folder.join(path) }).collect()
+                let folder = request
+                    .suite
+                    .as_ref()
+                    .and_then(|(_, path)| path.parent())
+                    .unwrap_or(Path::new(""));
+                dataset
+                    .paths
+                    .iter()
+                    .map(|path| {
+                        if path == "-" {
+                            path.into()
+                        } else {
+                            folder.join(path)
+                        }
+                    })
+                    .collect()
             }
             None => request.data.iter().map(PathBuf::from).collect::<Vec<_>>(),
         };
         if paths.is_empty() {
-            return Err(JobError::Usage("no data: name it under `dataset:` in the suite, or with --data FILE".into()));
+            return Err(JobError::Usage(
+                "no data: name it under `dataset:` in the suite, or with --data FILE".into(),
+            ));
         }
         if paths.iter().filter(|path| is_stdin(path)).count() > 1 {
-            return Err(JobError::Usage("the standard input (`-`) can be read once only".into()));
+            return Err(JobError::Usage(
+                "the standard input (`-`) can be read once only".into(),
+            ));
         }
-        let format = dataset.and_then(|dataset| dataset.format.as_deref()).and_then(Format::from_name);
-        let mut inputs = Self { paths, format, spool: None };
+        let format = dataset
+            .and_then(|dataset| dataset.format.as_deref())
+            .and_then(Format::from_name);
+        let mut inputs = Self {
+            paths,
+            format,
+            spool: None,
+        };
         if request.sample.is_some() && inputs.has_stdin() {
-            inputs.spool = Some(spool_stdin().map_err(|source| JobError::Output { name: "a copy of stdin".into(), source })?);
+            inputs.spool = Some(spool_stdin().map_err(|source| JobError::Output {
+                name: "a copy of stdin".into(),
+                source,
+            })?);
         }
         Ok(inputs)
     }
@@ -55,9 +86,14 @@ impl Inputs {
     /// Results may not be written over what is judged.
     pub(super) fn refuse_as_output(&self, outputs: &[Output]) -> Result<(), JobError> {
         let same = |path: &Path, name: &str| matches!((path.canonicalize(), Path::new(name).canonicalize()), (Ok(a), Ok(b)) if a == b);
-        let clash = outputs.iter().find(|output| self.paths.iter().any(|path| same(path, &output.name)));
+        let clash = outputs
+            .iter()
+            .find(|output| self.paths.iter().any(|path| same(path, &output.name)));
         clash.map_or(Ok(()), |output| {
-            Err(JobError::Usage(format!("--output {} is the data itself; name another file", output.name)))
+            Err(JobError::Usage(format!(
+                "--output {} is the data itself; name another file",
+                output.name
+            )))
         })
     }
 
@@ -68,7 +104,10 @@ impl Inputs {
             let mut source = match &mut self.spool {
                 Some(file) if is_stdin(path) => {
                     let again = file.rewind().and_then(|()| file.try_clone());
-                    let file = again.map_err(|source| JobError::Output { name: "a copy of stdin".into(), source })?;
+                    let file = again.map_err(|source| JobError::Output {
+                        name: "a copy of stdin".into(),
+                        source,
+                    })?;
                     Source::reader("stdin", BufReader::new(file))
                 }
                 None if is_stdin(path) => Source::stdin(),
@@ -76,7 +115,9 @@ impl Inputs {
             };
             source.format = self.format;
             let small = std::fs::metadata(path).map_or(true, |data| data.len() <= COPIED_BYTES);
-            source.copy = copies.filter(|_| small).map(|folder| folder.join(format!("{index}.zst")));
+            source.copy = copies
+                .filter(|_| small)
+                .map(|folder| folder.join(format!("{index}.zst")));
             sources.push(source);
         }
         if let Some(folder) = copies {
@@ -89,14 +130,23 @@ impl Inputs {
     }
 
     /// Opens the inputs and looks at their first records; the reader gives them again.
-    pub(super) fn open_and_survey(&mut self, copies: Option<&Path>) -> Result<(Surveyed, Survey), JobError> {
-        let mut reader = Surveyed { ahead: VecDeque::new(), reader: self.open(copies)? };
+    pub(super) fn open_and_survey(
+        &mut self,
+        copies: Option<&Path>,
+    ) -> Result<(Surveyed, Survey), JobError> {
+        let mut reader = Surveyed {
+            ahead: VecDeque::new(),
+            reader: self.open(copies)?,
+        };
         let survey = reader.look()?;
         Ok((reader, survey))
     }
 
     pub(super) fn names(&self) -> Vec<String> {
-        self.paths.iter().map(|path| path.to_string_lossy().into_owned()).collect()
+        self.paths
+            .iter()
+            .map(|path| path.to_string_lossy().into_owned())
+            .collect()
     }
 
     pub(super) fn facts(&self) -> Vec<DataFacts> {
@@ -140,7 +190,11 @@ impl Surveyed {
             if !self.reader.next_block(&mut block)? {
                 break;
             }
-            for text in block.records().filter_map(|record| record.text.ok()).take(SURVEY_RECORDS - seen) {
+            for text in block
+                .records()
+                .filter_map(|record| record.text.ok())
+                .take(SURVEY_RECORDS - seen)
+            {
                 survey.add(text);
             }
             seen += block.len();

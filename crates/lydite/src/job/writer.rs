@@ -25,7 +25,10 @@ pub struct Output {
 
 impl std::fmt::Debug for Output {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Output").field("name", &self.name).field("format", &self.format).finish_non_exhaustive()
+        f.debug_struct("Output")
+            .field("name", &self.name)
+            .field("format", &self.format)
+            .finish_non_exhaustive()
     }
 }
 
@@ -45,7 +48,13 @@ pub(crate) struct OutputSet(Vec<Open>);
 
 impl OutputSet {
     pub(crate) fn new(outputs: Vec<Output>, cx: &OutputContext<'_>) -> Self {
-        let open = |output: Output| Open { renderer: output.format.renderer(cx, output.color), output, kept: None, begun: false, gone: false };
+        let open = |output: Output| Open {
+            renderer: output.format.renderer(cx, output.color),
+            output,
+            kept: None,
+            begun: false,
+            gone: false,
+        };
         Self(outputs.into_iter().map(open).collect())
     }
 
@@ -84,12 +93,23 @@ pub(super) struct Writer {
 
 impl Writer {
     pub(super) fn new(outputs: OutputSet, fold: Fold) -> Self {
-        Self { outputs, folder: None, stored_as: None, fold, prefix: None, at: Position::default(), repeated_ids: 0 }
+        Self {
+            outputs,
+            folder: None,
+            stored_as: None,
+            fold,
+            prefix: None,
+            at: Position::default(),
+            repeated_ids: 0,
+        }
     }
 
     /// What renders each record: the outputs in order, then the folder's lines.
     pub(super) fn renderers(&self) -> Renderers {
-        self.outputs.renderers().chain(self.stored_as.clone()).collect()
+        self.outputs
+            .renderers()
+            .chain(self.stored_as.clone())
+            .collect()
     }
 
     pub(super) fn folder(&self) -> Option<&RunFolder> {
@@ -106,7 +126,12 @@ impl Writer {
     }
 
     /// Keeps the results in a run's folder, from a checkpoint on.
-    pub(super) fn store(&mut self, folder: RunFolder, from: &Checkpoint, cx: &OutputContext<'_>) -> Result<(), JobError> {
+    pub(super) fn store(
+        &mut self,
+        folder: RunFolder,
+        from: &Checkpoint,
+        cx: &OutputContext<'_>,
+    ) -> Result<(), JobError> {
         let appender = folder.append(from)?;
         self.folder = Some((folder, appender));
         self.stored_as = Some(OutputFormat::Jsonl.renderer(cx, false));
@@ -114,10 +139,16 @@ impl Writer {
     }
 
     /// Folds and writes again what an interrupted run had done.
-    pub(super) fn take_up(&mut self, folder: &RunFolder, checkpoint: &Checkpoint) -> Result<(), JobError> {
+    pub(super) fn take_up(
+        &mut self,
+        folder: &RunFolder,
+        checkpoint: &Checkpoint,
+    ) -> Result<(), JobError> {
         let mut stored = StoredFold::new(self.fold.fresh());
         for_each_record(folder.results_until(checkpoint.results_bytes)?, |record| {
-            record.iter().for_each(|line| stored.push_narrow(line));
+            for line in record.iter() {
+                stored.push_narrow(line);
+            }
             self.outputs.stored(record)
         })?;
         self.fold = stored.finish();
@@ -133,7 +164,10 @@ impl Writer {
     ) -> Result<(Report, Option<RunFolder>), JobError> {
         let report = report(self.fold);
         if let Some((folder, appender)) = &mut self.folder {
-            appender.sync().map_err(|source| JobError::Output { name: folder.results_path().display().to_string(), source })?;
+            appender.sync().map_err(|source| JobError::Output {
+                name: folder.results_path().display().to_string(),
+                source,
+            })?;
             folder.write_report(&report)?;
             folder.write_manifest(manifest)?;
         }
@@ -144,7 +178,15 @@ impl Writer {
 
 impl Sink for Writer {
     fn block(&mut self, block: BlockOutput) -> io::Result<()> {
-        let BlockOutput { rendered, fold, bad, position, number, replayed, repeated_ids } = block;
+        let BlockOutput {
+            rendered,
+            fold,
+            bad,
+            position,
+            number,
+            replayed,
+            repeated_ids,
+        } = block;
         self.at = position;
         self.repeated_ids += repeated_ids;
         self.fold.merge(fold);
@@ -155,7 +197,9 @@ impl Sink for Writer {
             open.record(piece)?;
         }
         match (&mut self.folder, rendered.last()) {
-            (Some((_, appender)), Some(lines)) => appender.block(lines, &bad, position.bytes, hex(position.hash)),
+            (Some((_, appender)), Some(lines)) => {
+                appender.block(lines, &bad, position.bytes, hex(position.hash))
+            }
             _ => Ok(()),
         }
     }
@@ -165,7 +209,9 @@ impl Writer {
     /// Whether the data up to the checkpoint is what the interrupted run had read.
     fn compare(&self, number: u64, position: Position) -> io::Result<()> {
         match &self.prefix {
-            Some(prefix) if number + 1 == prefix.blocks && hex(position.hash) != prefix.input_hash => {
+            Some(prefix)
+                if number + 1 == prefix.blocks && hex(position.hash) != prefix.input_hash =>
+            {
                 Err(io::Error::other(self.data_changed(prefix)))
             }
             _ => Ok(()),
@@ -175,14 +221,22 @@ impl Writer {
     /// Data that ends before the checkpoint is not what the interrupted run had read.
     pub(super) fn reached_prefix(&self) -> Result<(), JobError> {
         match &self.prefix {
-            Some(prefix) if self.at.bytes < prefix.input_bytes => Err(self.data_changed(prefix).into()),
+            Some(prefix) if self.at.bytes < prefix.input_bytes => {
+                Err(self.data_changed(prefix).into())
+            }
             _ => Ok(()),
         }
     }
 
     fn data_changed(&self, prefix: &Checkpoint) -> FolderError {
         let id = self.folder().map(RunFolder::id).unwrap_or_default();
-        FolderError::CannotResume { id, message: format!("the data changed within its first {} bytes; run it anew", prefix.input_bytes) }
+        FolderError::CannotResume {
+            id,
+            message: format!(
+                "the data changed within its first {} bytes; run it anew",
+                prefix.input_bytes
+            ),
+        }
     }
 }
 
@@ -224,7 +278,11 @@ impl Open {
         piece.clear();
         self.renderer.footer(report, &mut piece);
         self.write(&piece)?;
-        if self.gone { Ok(()) } else { self.output.to.flush() }
+        if self.gone {
+            Ok(())
+        } else {
+            self.output.to.flush()
+        }
     }
 
     fn copy(&mut self, kept: File) -> io::Result<()> {
@@ -253,7 +311,10 @@ impl Open {
     }
 
     fn error(&self, source: io::Error) -> JobError {
-        JobError::Output { name: self.output.name.clone(), source }
+        JobError::Output {
+            name: self.output.name.clone(),
+            source,
+        }
     }
 }
 

@@ -14,7 +14,10 @@ pub fn find_in_text(text: &str) -> Option<&str> {
     let openings = memchr::memchr2_iter(b'{', b'[', text.as_bytes());
     openings.take(MOST_OPENINGS).find_map(|start| {
         let rest = text.get(start..)?;
-        let value = serde_json::Deserializer::from_str(rest).into_iter::<&RawValue>().next()?.ok()?;
+        let value = serde_json::Deserializer::from_str(rest)
+            .into_iter::<&RawValue>()
+            .next()?
+            .ok()?;
         Some(value.get())
     })
 }
@@ -28,7 +31,10 @@ mod tests {
         for (text, found) in [
             ("{\"a\": 1}", Some("{\"a\": 1}")),
             ("```json\n[1]\n```", Some("[1]")),
-            ("Use {name}. See [1, {\"b\": \"}\"}] and {}", Some("[1, {\"b\": \"}\"}]")),
+            (
+                "Use {name}. See [1, {\"b\": \"}\"}] and {}",
+                Some("[1, {\"b\": \"}\"}]"),
+            ),
             ("f(x) = {x: x > 0}", None),
             ("{\"a\": 1", None),
             ("", None),

@@ -65,7 +65,7 @@ impl<'a> Scanner<'a> {
             at: 0,
             duplicates: DuplicateKeys::Refuse,
             // Without an early end this runs over whole vectors.
-            clean: !text.bytes().fold(false, |found, byte| found | (byte < 0x20)),
+            clean: text.bytes().fold(0xFF, u8::min) >= 0x20,
         }
     }
 
@@ -243,7 +243,11 @@ impl<'a> Scanner<'a> {
 
     /// Whether these bytes stand here; steps over them.
     pub(super) fn take_text(&mut self, text: &str) -> bool {
-        let there = self.text.as_bytes().get(self.at..).is_some_and(|rest| rest.starts_with(text.as_bytes()));
+        let there = self
+            .text
+            .as_bytes()
+            .get(self.at..)
+            .is_some_and(|rest| rest.starts_with(text.as_bytes()));
         if there {
             self.at += text.len();
         }
@@ -266,7 +270,11 @@ impl<'a> Scanner<'a> {
             _ if first => {}
             _ => return Err(self.unexpected(COMMA_OR_BRACE)),
         }
-        if self.peek() == Some(b'"') { Ok(true) } else { Err(self.unexpected(KEY)) }
+        if self.peek() == Some(b'"') {
+            Ok(true)
+        } else {
+            Err(self.unexpected(KEY))
+        }
     }
 
     /// A member's value; an escaped string goes to `buffer`.

@@ -35,7 +35,12 @@ pub(crate) enum MemberValue<'a> {
 impl<'a> ObjectWalk<'a> {
     /// `Ok(None)` where the text is JSON of another kind or none at all.
     pub(crate) fn new(text: &'a str) -> Result<Option<Self>, JsonError> {
-        let mut walk = Self { scanner: Scanner::new(text), text, first: true, escaped: "" };
+        let mut walk = Self {
+            scanner: Scanner::new(text),
+            text,
+            first: true,
+            escaped: "",
+        };
         walk.scanner.start().map_err(|fault| walk.error(&fault))?;
         Ok(walk.scanner.take(b'{').then_some(walk))
     }
@@ -46,10 +51,19 @@ impl<'a> ObjectWalk<'a> {
         let first = std::mem::replace(&mut self.first, false);
         match self.scanner.next_member(first) {
             Ok(true) => {}
-            Ok(false) => return self.scanner.end().map(|()| None).map_err(|fault| self.error(&fault)),
+            Ok(false) => {
+                return self
+                    .scanner
+                    .end()
+                    .map(|()| None)
+                    .map_err(|fault| self.error(&fault));
+            }
             Err(fault) => return Err(self.error(&fault)),
         }
-        let key = self.scanner.string().and_then(|key| self.scanner.colon().map(|()| key));
+        let key = self
+            .scanner
+            .string()
+            .and_then(|key| self.scanner.colon().map(|()| key));
         key.map(Some).map_err(|fault| self.error(&fault))
     }
 
@@ -60,9 +74,15 @@ impl<'a> ObjectWalk<'a> {
             return Ok(MemberValue::Same);
         }
         let from = self.scanner.offset();
-        let value = self.scanner.member_value(buffer).map_err(|fault| self.error(&fault))?;
+        let value = self
+            .scanner
+            .member_value(buffer)
+            .map_err(|fault| self.error(&fault))?;
         if value == MemberValue::Escaped {
-            self.escaped = self.text.get(from..self.scanner.offset()).unwrap_or_default();
+            self.escaped = self
+                .text
+                .get(from..self.scanner.offset())
+                .unwrap_or_default();
         }
         Ok(value)
     }
@@ -70,7 +90,9 @@ impl<'a> ObjectWalk<'a> {
     /// Steps over the value, checking its grammar only.
     #[inline]
     pub(crate) fn skip(&mut self) -> Result<(), JsonError> {
-        self.scanner.skip_value().map_err(|fault| self.error(&fault))
+        self.scanner
+            .skip_value()
+            .map_err(|fault| self.error(&fault))
     }
 
     #[cold]
@@ -93,7 +115,9 @@ mod tests {
     fn members(text: &str) -> Result<Vec<(String, String)>, JsonError> {
         let mut found = Vec::new();
         let mut buffer = String::new();
-        let Some(mut walk) = ObjectWalk::new(text)? else { return Ok(vec![("no".into(), "object".into())]) };
+        let Some(mut walk) = ObjectWalk::new(text)? else {
+            return Ok(vec![("no".into(), "object".into())]);
+        };
         while let Some(key) = walk.next_key()? {
             let value = match walk.value(&mut buffer)? {
                 MemberValue::Null => "null".to_owned(),
@@ -110,18 +134,38 @@ mod tests {
     #[test]
     fn members_come_in_order_with_their_sources() {
         let text = r#" { "a" : "x" , "b\u0031":"q\"\n😀","c":[1, {"d": 2.50}] ,"e":null,"f":true,"g":-0.0 } "#;
-        let expected = [("a", "text x"), ("b1", "escaped q\"\n😀"), ("c", "json [1, {\"d\": 2.50}]"), ("e", "null"), ("f", "json true"), ("g", "json -0.0")];
+        let expected = [
+            ("a", "text x"),
+            ("b1", "escaped q\"\n😀"),
+            ("c", "json [1, {\"d\": 2.50}]"),
+            ("e", "null"),
+            ("f", "json true"),
+            ("g", "json -0.0"),
+        ];
         let found = members(text).unwrap();
-        assert_eq!(found, expected.map(|(key, value)| (key.to_owned(), value.to_owned())));
+        assert_eq!(
+            found,
+            expected.map(|(key, value)| (key.to_owned(), value.to_owned()))
+        );
         assert_eq!(members("{}").unwrap(), []);
-        assert_eq!(members("[1]").unwrap(), [("no".to_owned(), "object".to_owned())]);
+        assert_eq!(
+            members("[1]").unwrap(),
+            [("no".to_owned(), "object".to_owned())]
+        );
     }
 
     #[test]
     fn a_string_that_repeats_an_escaped_one_is_known_without_reading() {
         let text = r#"{"a":"x\"y","b":"x\"y","c":"x\"yz","d":"x","e":"x\"yz"}"#;
-        let values: Vec<String> = members(text).unwrap().into_iter().map(|(_, value)| value).collect();
-        assert_eq!(values, ["escaped x\"y", "same", "escaped x\"yz", "text x", "same"]);
+        let values: Vec<String> = members(text)
+            .unwrap()
+            .into_iter()
+            .map(|(_, value)| value)
+            .collect();
+        assert_eq!(
+            values,
+            ["escaped x\"y", "same", "escaped x\"yz", "text x", "same"]
+        );
         assert_eq!(members(r#"{"a":"x\"y","b":"x\"y""#).unwrap_err().offset, 22);
     }
 

@@ -365,7 +365,10 @@ mod tests {
         let text = String::from_utf8(out).unwrap();
         let read: WideResult<'_> = serde_json::from_str(&text).unwrap();
         let names: Vec<&str> = read.checks.keys().map(|name| &**name).collect();
-        assert!(names.iter().eq(cells.iter().map(|(name, _)| name)), "{names:?}");
+        assert!(
+            names.iter().eq(cells.iter().map(|(name, _)| name)),
+            "{names:?}"
+        );
         assert_eq!(
             (&*read.record, read.model.as_deref(), read.trial),
             ("r\u{1}", Some("m"), 2)

@@ -74,8 +74,7 @@ impl OwnChecks {
             return Err(NO_LIST.to_owned());
         };
         let items: Vec<&RawValue> = serde_json::from_str(source).map_err(|_| NO_LIST.to_owned())?;
-        let place =
-            |index: usize, message: &str| format!("entry {}: {message}", index + 1);
+        let place = |index: usize, message: &str| format!("entry {}: {message}", index + 1);
         let mut names = Names::default();
         let mut added: Vec<(usize, &str, Own)> = Vec::with_capacity(items.len());
         for (index, item) in items.into_iter().enumerate() {

@@ -409,7 +409,10 @@ fn next_digit(text: &[u8], from: usize) -> Option<usize> {
         }
         at += 8;
     }
-    text.get(at..)?.iter().position(u8::is_ascii_digit).map(|found| at + found)
+    text.get(at..)?
+        .iter()
+        .position(u8::is_ascii_digit)
+        .map(|found| at + found)
 }
 
 /// The numbers in `text`, each in one canonical spelling. `join_spaced` reads digits with a single
@@ -724,14 +727,28 @@ mod tests {
 
     #[test]
     fn the_quick_look_at_digits_never_hides_a_changed_number() {
-        let texts = ["-5", "5", "3.5", "35", "x-$5", "x$5", "1e-5", "1e5", "5 %", "5", "[1,2]", "12", "a1b2", "1, 2", "x -5", "7.", ".7"];
+        let texts = [
+            "-5", "5", "3.5", "35", "x-$5", "x$5", "1e-5", "1e5", "5 %", "5", "[1,2]", "12",
+            "a1b2", "1, 2", "x -5", "7.", ".7",
+        ];
         for a in texts {
             for b in texts {
-                let slow = numbers(a, false) != numbers(b, false) && numbers(a, true) != numbers(b, true);
-                assert!(!same_digit_surroundings(a.as_bytes(), b.as_bytes()) || !slow, "{a} {b}");
+                let slow =
+                    numbers(a, false) != numbers(b, false) && numbers(a, true) != numbers(b, true);
+                assert!(
+                    !same_digit_surroundings(a.as_bytes(), b.as_bytes()) || !slow,
+                    "{a} {b}"
+                );
             }
         }
-        for text in ["", "abc", "abcdefgh9", "0abcdefgh", "/:/:/:/:/:5", "abcdefghijklm"] {
+        for text in [
+            "",
+            "abc",
+            "abcdefgh9",
+            "0abcdefgh",
+            "/:/:/:/:/:5",
+            "abcdefghijklm",
+        ] {
             let expected = text.bytes().position(|b| b.is_ascii_digit());
             assert_eq!(next_digit(text.as_bytes(), 0), expected, "{text}");
         }

@@ -46,7 +46,10 @@ pub struct Flags {
 
 /// Flags as they stand in a suite: names, or Python's integer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "expected regex flags: names such as IGNORECASE, a list of names, or Python's integer")]
+#[serde(
+    untagged,
+    expecting = "expected regex flags: names such as IGNORECASE, a list of names, or Python's integer"
+)]
 pub enum FlagSpec {
     /// Python's value: the sum of 2 (IGNORECASE), 8 (MULTILINE), 16 (DOTALL), 32 (UNICODE),
     /// 64 (VERBOSE), 256 (ASCII).

@@ -1,7 +1,7 @@
 //! The evaluators, one a file, and the one list of them.
 //!
-//! To add one: copy the nearest file, edit it top to bottom, add its line to [`ALL`], write cases
-//! in `tests/cases/<id>.jsonl`, run `cargo xtask generate`.
+//! To add one: copy the nearest file, edit it top to bottom, add its two lines here (`pub mod`, and
+//! its entry in [`ALL`]), write cases in `tests/cases/<id>.jsonl`, run `cargo xtask generate`.
 
 pub mod contains;
 pub mod contains_all;

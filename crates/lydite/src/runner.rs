@@ -495,7 +495,7 @@ fn admit<'r>(
         let Row::Read(read) = row else { continue };
         match settle(plan, read, *position, ids, arena) {
             Ok(()) => {
-                read.selected = read.selected && select(plan, counted, other_shards, &read.head)
+                read.selected = read.selected && select(plan, counted, other_shards, &read.head);
             }
             Err(error) => *row = Row::Bad(error),
         }

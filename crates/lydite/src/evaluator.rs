@@ -49,6 +49,26 @@ pub struct Info {
     pub examples: &'static [Example],
 }
 
+impl Info {
+    /// What most evaluators have in common: 1 and pass or 0 and fail. An evaluator says only what is
+    /// otherwise with it.
+    pub const VERDICT: Self = Self {
+        id: "",
+        aliases: &[],
+        origin: Origin::Field,
+        reads: FieldSet::EMPTY,
+        needs: FieldSet::EMPTY,
+        principal: None,
+        reference_alias: None,
+        direction: Direction::Higher,
+        range: (Some(0.0), Some(1.0)),
+        natural_verdict: true,
+        version: 1,
+        warnings: &[],
+        examples: &[],
+    };
+}
+
 /// The system that an evaluator comes from, and whose names and rules it keeps.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,

@@ -5,8 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::options::{phrase_finder, quote, yes};
 use crate::evaluator::{
-    Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch,
-    text_of,
+    Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch, text_of,
 };
 use crate::outcome::{Cell, Evidence, Explanation};
 use crate::record::{Field, FieldSet, Row};
@@ -41,17 +40,10 @@ pub struct Contains {
 impl Evaluator for Contains {
     const INFO: Info = Info {
         id: "contains",
-        aliases: &[],
         origin: Origin::Field,
         reads: FieldSet::of(&[Field::Output]),
         needs: FieldSet::of(&[Field::Output]),
         principal: Some("phrase"),
-        reference_alias: None,
-        direction: Direction::Higher,
-        range: (Some(0.0), Some(1.0)),
-        natural_verdict: true,
-        version: 1,
-        warnings: &[],
         examples: &[
             Example {
                 title: "the phrase is there",
@@ -72,6 +64,7 @@ impl Evaluator for Contains {
                 expect: r#"{"verdict": "inconclusive", "error": "not_text"}"#,
             },
         ],
+        ..Info::VERDICT
     };
 
     fn prepare(self, _: &Prepare<'_>) -> Result<Scorer, ParamErrors> {

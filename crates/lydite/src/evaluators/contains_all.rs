@@ -5,8 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::options::{phrase_finders, quote_all, yes};
 use crate::evaluator::{
-    Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch,
-    text_of,
+    Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch, text_of,
 };
 use crate::outcome::{Cell, Evidence, Explanation};
 use crate::record::{Field, FieldSet, Row};
@@ -40,17 +39,10 @@ pub struct ContainsAll {
 impl Evaluator for ContainsAll {
     const INFO: Info = Info {
         id: "contains_all",
-        aliases: &[],
         origin: Origin::Field,
         reads: FieldSet::of(&[Field::Output]),
         needs: FieldSet::of(&[Field::Output]),
         principal: Some("phrases"),
-        reference_alias: None,
-        direction: Direction::Higher,
-        range: (Some(0.0), Some(1.0)),
-        natural_verdict: true,
-        version: 1,
-        warnings: &[],
         examples: &[
             Example {
                 title: "both are there",
@@ -71,6 +63,7 @@ impl Evaluator for ContainsAll {
                 expect: r#"{"verdict": "inconclusive", "error": "missing_field"}"#,
             },
         ],
+        ..Info::VERDICT
     };
 
     fn prepare(self, _: &Prepare<'_>) -> Result<Scorer, ParamErrors> {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::options::{Strictness, empty_phrase, full, normalization, quote};
 use crate::decode::texts_of_parts;
 use crate::evaluator::{
-    Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch,
+    Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch,
 };
 use crate::outcome::{Cell, Code, Evidence, Explanation};
 use crate::record::{Content, Field, FieldSet, Row};
@@ -66,7 +66,6 @@ enum Window {
 impl Evaluator for ContextContainsPhrase {
     const INFO: Info = Info {
         id: "context_contains_phrase",
-        aliases: &[],
         origin: Origin::ContextAi,
         reads: FieldSet::of(&[
             Field::Output,
@@ -76,12 +75,6 @@ impl Evaluator for ContextContainsPhrase {
         ]),
         needs: FieldSet::of(&[Field::Output]),
         principal: Some("phrase"),
-        reference_alias: None,
-        direction: Direction::Higher,
-        range: (Some(0.0), Some(1.0)),
-        natural_verdict: true,
-        version: 1,
-        warnings: &[],
         examples: &[
             Example {
                 title: "found in a system message",
@@ -102,6 +95,7 @@ impl Evaluator for ContextContainsPhrase {
                 expect: r#"{"verdict": "inconclusive", "error": "missing_field"}"#,
             },
         ],
+        ..Info::VERDICT
     };
 
     fn prepare(self, _: &Prepare<'_>) -> Result<Scorer, ParamErrors> {

@@ -7,7 +7,7 @@ use super::json_equality::differences;
 use super::json_value::{explain_error, reference_code};
 use super::options::{first_difference, quote};
 use crate::evaluator::{
-    Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch,
+    Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch,
 };
 use crate::json::{self, Json, JsonError, JsonErrorKind};
 use crate::outcome::{Cell, Code, Explanation};
@@ -38,17 +38,11 @@ pub struct Equals {}
 impl Evaluator for Equals {
     const INFO: Info = Info {
         id: "equals",
-        aliases: &[],
         origin: Origin::Field,
         reads: FieldSet::of(&[Field::Output, Field::Reference]),
         needs: FieldSet::of(&[Field::Output, Field::Reference]),
         principal: Some("value"),
         reference_alias: Some("value"),
-        direction: Direction::Higher,
-        range: (Some(0.0), Some(1.0)),
-        natural_verdict: true,
-        version: 1,
-        warnings: &[],
         examples: &[
             Example {
                 title: "the order of keys does not count",
@@ -69,6 +63,7 @@ impl Evaluator for Equals {
                 expect: r#"{"verdict": "inconclusive", "error": "missing_field"}"#,
             },
         ],
+        ..Info::VERDICT
     };
 
     fn prepare(self, _: &Prepare<'_>) -> Result<Scorer, ParamErrors> {

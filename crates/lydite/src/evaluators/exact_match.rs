@@ -44,17 +44,9 @@ pub struct ExactMatch {
 impl Evaluator for ExactMatch {
     const INFO: Info = Info {
         id: "exact_match",
-        aliases: &[],
         origin: Origin::LangChain,
         reads: FieldSet::of(&[Field::Output, Field::Reference]),
         needs: FieldSet::of(&[Field::Output, Field::Reference]),
-        principal: None,
-        reference_alias: None,
-        direction: Direction::Higher,
-        range: (Some(0.0), Some(1.0)),
-        natural_verdict: true,
-        version: 1,
-        warnings: &[],
         examples: &[
             Example {
                 title: "equal but for case, which is ignored",
@@ -75,6 +67,7 @@ impl Evaluator for ExactMatch {
                 expect: r#"{"verdict": "inconclusive", "error": "missing_field"}"#,
             },
         ],
+        ..Info::VERDICT
     };
 
     fn prepare(self, _: &Prepare<'_>) -> Result<Scorer, ParamErrors> {

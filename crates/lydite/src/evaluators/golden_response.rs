@@ -49,16 +49,10 @@ const GOLDEN_EMPTIED: u16 = 1;
 impl Evaluator for GoldenResponse {
     const INFO: Info = Info {
         id: "golden_response",
-        aliases: &[],
         origin: Origin::ContextAi,
         reads: FieldSet::of(&[Field::Output, Field::Reference]),
         needs: FieldSet::of(&[Field::Output, Field::Reference]),
-        principal: None,
         reference_alias: Some("golden_response"),
-        direction: Direction::Higher,
-        range: (Some(0.0), Some(1.0)),
-        natural_verdict: true,
-        version: 1,
         warnings: &[
             Warning {
                 code: "number_changed",
@@ -89,6 +83,7 @@ impl Evaluator for GoldenResponse {
                 expect: r#"{"verdict": "inconclusive", "error": "missing_field"}"#,
             },
         ],
+        ..Info::VERDICT
     };
 
     fn prepare(self, _: &Prepare<'_>) -> Result<Scorer, ParamErrors> {

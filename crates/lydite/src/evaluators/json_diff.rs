@@ -5,8 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::json_value::{OutputJson, explain_error, output_json, reference_json};
 use crate::evaluator::{
-    Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch,
-    Warning,
+    Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch, Warning,
 };
 use crate::json::{
     self, Booleans, Json, Leaf, Lists, Missing, NestedWeights, Scored, SimilarityOptions,
@@ -64,12 +63,7 @@ impl Evaluator for JsonDiff {
         origin: Origin::Lynxius,
         reads: FieldSet::of(&[Field::Output, Field::Reference, Field::Weights]),
         needs: FieldSet::of(&[Field::Output, Field::Reference]),
-        principal: None,
-        reference_alias: None,
-        direction: Direction::Higher,
-        range: (Some(0.0), Some(1.0)),
         natural_verdict: false,
-        version: 1,
         warnings: &[
             Warning {
                 code: "zero_weights",
@@ -100,6 +94,7 @@ impl Evaluator for JsonDiff {
                 expect: r#"{"verdict": "inconclusive", "error": "invalid_field"}"#,
             },
         ],
+        ..Info::VERDICT
     };
 
     fn prepare(self, _: &Prepare<'_>) -> Result<Scorer, ParamErrors> {

@@ -35,17 +35,11 @@ pub struct JsonEditDistance {}
 impl Evaluator for JsonEditDistance {
     const INFO: Info = Info {
         id: "json_edit_distance",
-        aliases: &[],
         origin: Origin::LangChain,
         reads: FieldSet::of(&[Field::Output, Field::Reference]),
         needs: FieldSet::of(&[Field::Output, Field::Reference]),
-        principal: None,
-        reference_alias: None,
         direction: Direction::Lower,
-        range: (Some(0.0), Some(1.0)),
         natural_verdict: false,
-        version: 1,
-        warnings: &[],
         examples: &[
             Example {
                 title: "one digit of thirteen characters",
@@ -66,6 +60,7 @@ impl Evaluator for JsonEditDistance {
                 expect: r#"{"verdict": "inconclusive", "error": "not_json"}"#,
             },
         ],
+        ..Info::VERDICT
     };
 
     fn prepare(self, _: &Prepare<'_>) -> Result<Scorer, ParamErrors> {

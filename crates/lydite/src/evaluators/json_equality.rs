@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::json_value::{OutputJson, compare, explain_error, output_json, reference_json};
 use super::options::yes;
 use crate::evaluator::{
-    Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch,
+    Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch,
 };
 use crate::json::{self, Difference, DifferenceKind};
 use crate::outcome::{Cell, Evidence, Explanation};
@@ -39,17 +39,9 @@ pub struct JsonEquality {
 impl Evaluator for JsonEquality {
     const INFO: Info = Info {
         id: "json_equality",
-        aliases: &[],
         origin: Origin::LangChain,
         reads: FieldSet::of(&[Field::Output, Field::Reference]),
         needs: FieldSet::of(&[Field::Output, Field::Reference]),
-        principal: None,
-        reference_alias: None,
-        direction: Direction::Higher,
-        range: (Some(0.0), Some(1.0)),
-        natural_verdict: true,
-        version: 1,
-        warnings: &[],
         examples: &[
             Example {
                 title: "keys in any order, numbers by value",
@@ -70,6 +62,7 @@ impl Evaluator for JsonEquality {
                 expect: r#"{"verdict": "inconclusive", "error": "not_json"}"#,
             },
         ],
+        ..Info::VERDICT
     };
 
     fn prepare(self, _: &Prepare<'_>) -> Result<Scorer, ParamErrors> {

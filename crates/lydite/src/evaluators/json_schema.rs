@@ -12,7 +12,7 @@ use super::json_schema_validation::{
 };
 use super::json_value::{explain_error, reference_json};
 use crate::evaluator::{
-    Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch,
+    Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch,
 };
 use crate::json::Schema;
 use crate::outcome::{Cell, Code, Explanation};
@@ -56,17 +56,10 @@ pub struct JsonSchemaOfReference {
 impl Evaluator for JsonSchemaOfReference {
     const INFO: Info = Info {
         id: "json_schema",
-        aliases: &[],
         origin: Origin::LangChain,
         reads: FieldSet::of(&[Field::Output, Field::Reference]),
         needs: FieldSet::of(&[Field::Output, Field::Reference]),
         principal: Some("schema"),
-        reference_alias: None,
-        direction: Direction::Higher,
-        range: (Some(0.0), Some(1.0)),
-        natural_verdict: true,
-        version: 1,
-        warnings: &[],
         examples: &[
             Example {
                 title: "valid against the record's own schema",
@@ -87,6 +80,7 @@ impl Evaluator for JsonSchemaOfReference {
                 expect: r#"{"verdict": "inconclusive", "error": "invalid_field"}"#,
             },
         ],
+        ..Info::VERDICT
     };
 
     fn needs(&self) -> FieldSet {

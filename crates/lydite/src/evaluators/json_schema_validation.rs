@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::evaluator::{
-    Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch,
+    Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch,
 };
 use crate::json::{self, JsonError, JsonErrorKind, Schema, SchemaOptions, Violation};
 use crate::outcome::{Cell, Code, Evidence, Explanation};
@@ -67,17 +67,10 @@ pub(super) enum Strict {
 impl Evaluator for JsonSchemaValidation {
     const INFO: Info = Info {
         id: "json_schema_validation",
-        aliases: &[],
         origin: Origin::ContextAi,
         reads: FieldSet::of(&[Field::Output]),
         needs: FieldSet::of(&[Field::Output]),
         principal: Some("schema"),
-        reference_alias: None,
-        direction: Direction::Higher,
-        range: (Some(0.0), Some(1.0)),
-        natural_verdict: true,
-        version: 1,
-        warnings: &[],
         examples: &[
             Example {
                 title: "plain validation allows further properties",
@@ -98,6 +91,7 @@ impl Evaluator for JsonSchemaValidation {
                 expect: r#"{"verdict": "inconclusive", "error": "missing_field"}"#,
             },
         ],
+        ..Info::VERDICT
     };
 
     fn prepare(self, _: &Prepare<'_>) -> Result<Scorer, ParamErrors> {

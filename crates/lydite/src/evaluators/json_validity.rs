@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::evaluator::{
-    Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch,
+    Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch,
 };
 use crate::json;
 use crate::outcome::{Cell, Code, Evidence, Explanation};
@@ -32,17 +32,9 @@ pub struct JsonValidity {}
 impl Evaluator for JsonValidity {
     const INFO: Info = Info {
         id: "json_validity",
-        aliases: &[],
         origin: Origin::LangChain,
         reads: FieldSet::of(&[Field::Output]),
         needs: FieldSet::of(&[Field::Output]),
-        principal: None,
-        reference_alias: None,
-        direction: Direction::Higher,
-        range: (Some(0.0), Some(1.0)),
-        natural_verdict: true,
-        version: 1,
-        warnings: &[],
         examples: &[
             Example {
                 title: "a fence around the whole is no harm",
@@ -63,6 +55,7 @@ impl Evaluator for JsonValidity {
                 expect: r#"{"verdict": "inconclusive", "error": "missing_field"}"#,
             },
         ],
+        ..Info::VERDICT
     };
 
     fn prepare(self, _: &Prepare<'_>) -> Result<Scorer, ParamErrors> {

@@ -43,17 +43,13 @@ pub struct PairwiseStringDistance {
 impl Evaluator for PairwiseStringDistance {
     const INFO: Info = Info {
         id: "pairwise_string_distance",
-        aliases: &[],
         origin: Origin::LangChain,
         reads: FieldSet::of(&[Field::Candidates]),
         needs: FieldSet::of(&[Field::Candidates]),
         principal: Some("distance"),
-        reference_alias: None,
         direction: Direction::Lower,
         range: (Some(0.0), None),
         natural_verdict: false,
-        version: 1,
-        warnings: &[],
         examples: &[
             Example {
                 title: "two wordings that are close",
@@ -74,6 +70,7 @@ impl Evaluator for PairwiseStringDistance {
                 expect: r#"{"verdict": "inconclusive", "error": "invalid_field"}"#,
             },
         ],
+        ..Info::VERDICT
     };
 
     fn prepare(self, _: &Prepare<'_>) -> Result<Scorer, ParamErrors> {

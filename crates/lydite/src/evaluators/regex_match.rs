@@ -5,8 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::options::quote;
 use crate::evaluator::{
-    Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch,
-    text_of,
+    Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch, text_of,
 };
 use crate::outcome::{Cell, Code, Evidence, Explanation};
 use crate::record::{Field, FieldSet, Row};
@@ -41,17 +40,10 @@ pub struct RegexMatch {
 impl Evaluator for RegexMatch {
     const INFO: Info = Info {
         id: "regex_match",
-        aliases: &[],
         origin: Origin::LangChain,
         reads: FieldSet::of(&[Field::Output, Field::Reference]),
         needs: FieldSet::of(&[Field::Output, Field::Reference]),
         principal: Some("reference"),
-        reference_alias: None,
-        direction: Direction::Higher,
-        range: (Some(0.0), Some(1.0)),
-        natural_verdict: true,
-        version: 1,
-        warnings: &[],
         examples: &[
             Example {
                 title: "anchored at the start only",
@@ -72,6 +64,7 @@ impl Evaluator for RegexMatch {
                 expect: r#"{"verdict": "inconclusive", "error": "invalid_field"}"#,
             },
         ],
+        ..Info::VERDICT
     };
 
     fn needs(&self) -> FieldSet {

@@ -47,17 +47,13 @@ pub struct StringDistance {
 impl Evaluator for StringDistance {
     const INFO: Info = Info {
         id: "string_distance",
-        aliases: &[],
         origin: Origin::LangChain,
         reads: FieldSet::of(&[Field::Output, Field::Reference]),
         needs: FieldSet::of(&[Field::Output, Field::Reference]),
         principal: Some("distance"),
-        reference_alias: None,
         direction: Direction::Lower,
         range: (Some(0.0), None),
         natural_verdict: false,
-        version: 1,
-        warnings: &[],
         examples: &[
             Example {
                 title: "one letter of sixteen",
@@ -78,6 +74,7 @@ impl Evaluator for StringDistance {
                 expect: r#"{"verdict": "inconclusive", "error": "missing_field"}"#,
             },
         ],
+        ..Info::VERDICT
     };
 
     fn prepare(self, _: &Prepare<'_>) -> Result<Scorer, ParamErrors> {

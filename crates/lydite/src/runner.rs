@@ -129,8 +129,14 @@ pub fn run(
             taken: 0,
             done: false,
         }),
-        state: Mutex::new(State::new(sink)),
+        state: Mutex::default(),
         turn: Condvar::new(),
+        queue: Mutex::default(),
+        outlet: Mutex::new(Outlet {
+            sink,
+            sampled: vec![0; plan.checks.len()],
+            failed: false,
+        }),
         full: (0..plan.checks.len())
             .map(|_| AtomicBool::new(plan.samples == 0))
             .collect(),
@@ -195,8 +201,11 @@ pub fn sample_limit(
 
 struct Shared<'s> {
     reader: Mutex<Intake>,
-    state: Mutex<State<'s>>,
+    state: Mutex<State>,
     turn: Condvar,
+    /// Blocks that wait for those before them.
+    queue: Mutex<Queue>,
+    outlet: Mutex<Outlet<'s>>,
     /// Checks whose samples are complete: no more reasons are needed for them.
     full: Vec<AtomicBool>,
 }
@@ -207,7 +216,25 @@ struct Intake {
     done: bool,
 }
 
-struct State<'s> {
+/// Rendered blocks on their way out. One thread at a time writes; the others leave theirs here and go on.
+#[derive(Default)]
+struct Queue {
+    waiting: BTreeMap<u64, BlockOutput>,
+    emitted: u64,
+    writing: bool,
+}
+
+/// What a block goes out through.
+struct Outlet<'s> {
+    sink: &'s mut dyn Sink,
+    /// Samples that went out so far, a check.
+    sampled: Vec<usize>,
+    failed: bool,
+}
+
+/// What is settled in the records' order.
+#[derive(Default)]
+struct State {
     ids: IdTable,
     /// Records so far, bad ones included.
     position: u64,
@@ -216,10 +243,6 @@ struct State<'s> {
     other_shards: u64,
     admitted: u64,
     emitted: u64,
-    waiting: BTreeMap<u64, BlockOutput>,
-    /// Samples that went out so far, a check.
-    sampled: Vec<usize>,
-    sink: &'s mut dyn Sink,
     unknown: BTreeSet<String>,
     refused: Option<BadRecord>,
     error: Option<RunError>,
@@ -227,29 +250,8 @@ struct State<'s> {
     ended: bool,
 }
 
-impl<'s> State<'s> {
-    fn new(sink: &'s mut dyn Sink) -> Self {
-        Self {
-            ids: IdTable::new(),
-            position: 0,
-            counted: 0,
-            other_shards: 0,
-            admitted: 0,
-            emitted: 0,
-            waiting: BTreeMap::new(),
-            sampled: Vec::new(),
-            sink,
-            unknown: BTreeSet::new(),
-            refused: None,
-            error: None,
-            complete: false,
-            ended: false,
-        }
-    }
-}
-
 /// Blocks may run this far ahead of the one that is written next, a thread.
-const WINDOW: u64 = 4;
+const WINDOW: u64 = 3;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -760,38 +762,53 @@ fn judge_row<'r>(
 
 /// Hands a block to the sink once all before it are out.
 fn emit(plan: &Plan<'_>, shared: &Shared<'_>, output: BlockOutput) {
+    let mut queue = lock(&shared.queue);
+    queue.waiting.insert(output.number, output);
+    if queue.writing {
+        return;
+    }
+    loop {
+        let next = queue.emitted;
+        let Some(output) = queue.waiting.remove(&next) else {
+            return;
+        };
+        queue.writing = true;
+        drop(queue);
+        write(plan, shared, output);
+        queue = lock(&shared.queue);
+        queue.writing = false;
+        queue.emitted += 1;
+    }
+}
+
+fn write(plan: &Plan<'_>, shared: &Shared<'_>, output: BlockOutput) {
+    let progress = plan.progress;
+    progress
+        .records
+        .fetch_add(output.fold.records_read(), Ordering::Relaxed);
+    progress
+        .errors
+        .fetch_add(output.fold.errored(), Ordering::Relaxed);
+    progress
+        .bytes
+        .store(output.position.bytes, Ordering::Relaxed);
+    let mut outlet = lock(&shared.outlet);
+    for (index, (full, sampled)) in shared.full.iter().zip(&mut outlet.sampled).enumerate() {
+        *sampled += output.fold.samples_of(index);
+        full.store(*sampled >= plan.samples, Ordering::Relaxed);
+    }
+    let result = if outlet.failed {
+        Ok(())
+    } else {
+        outlet.sink.block(output)
+    };
+    outlet.failed |= result.is_err();
+    drop(outlet);
     let mut state = lock(&shared.state);
-    state.waiting.insert(output.number, output);
-    while let Some(output) = {
-        let next = state.emitted;
-        state.waiting.remove(&next)
-    } {
-        state.emitted += 1;
-        if state
-            .error
-            .as_ref()
-            .is_some_and(|error| matches!(error, RunError::Output(_)))
-        {
-            continue;
-        }
-        plan.progress
-            .records
-            .fetch_add(output.fold.records_read(), Ordering::Relaxed);
-        plan.progress
-            .errors
-            .fetch_add(output.fold.errored(), Ordering::Relaxed);
-        plan.progress
-            .bytes
-            .store(output.position.bytes, Ordering::Relaxed);
-        state.sampled.resize(shared.full.len(), 0);
-        for (index, (full, sampled)) in shared.full.iter().zip(&mut state.sampled).enumerate() {
-            *sampled += output.fold.samples_of(index);
-            full.store(*sampled >= plan.samples, Ordering::Relaxed);
-        }
-        if let Err(error) = state.sink.block(output) {
-            state.error.get_or_insert(RunError::Output(error));
-            state.ended = true;
-        }
+    state.emitted += 1;
+    if let Err(error) = result {
+        state.error.get_or_insert(RunError::Output(error));
+        state.ended = true;
     }
     shared.turn.notify_all();
 }

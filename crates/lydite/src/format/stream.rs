@@ -15,7 +15,7 @@ use super::error::InputError;
 /// Bytes of a file's beginning that its format is told from.
 pub(super) const PEEK: usize = 64 << 10;
 /// Bytes read before records are looked for, so that they are still in a near cache then.
-const STEP: usize = 256 << 10;
+const STEP: usize = 128 << 10;
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// A format: finds records at the beginning of a window.

@@ -17,7 +17,7 @@ const COPIED_BYTES: u64 = 64 << 20;
 /// The size of a block: small enough that a kill loses little, large enough that its hand-over costs nothing.
 pub(super) fn block_size() -> BlockSize {
     BlockSize {
-        bytes: 256 << 10,
+        bytes: 128 << 10,
         records: 1024,
         ..BlockSize::default()
     }

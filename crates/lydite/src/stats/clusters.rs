@@ -19,8 +19,8 @@ use hashbrown::hash_table::Entry;
 use super::interval::Deviations;
 use super::sum::ExactSum;
 
-/// 0.9 MB of notes.
-pub const DEFAULT_LIMIT: usize = 57_344;
+/// A quarter of a megabyte of notes, a check.
+pub const DEFAULT_LIMIT: usize = 16_384;
 
 /// The case, or cluster, that an answer belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

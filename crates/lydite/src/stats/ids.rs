@@ -8,11 +8,14 @@ use hashbrown::hash_table::Entry;
 /// How often each 64-bit hash was seen, in about 9 to 21 bytes a hash.
 ///
 /// The hashes must be well mixed (XXH3 and the like): they are used as they are. They are spread over 256
-/// tables, so that growing copies a 256th of them at a time and never doubles the memory of all. Nearly every
-/// id is seen once; the counts of the others stand in a table of their own.
+/// tables, so that growing copies a small part of them at a time, and unevenly, the fullest getting twice as many
+/// as the emptiest: so the tables double one after the other, what one leaves the next takes up, and memory grows
+/// evenly. Nearly every id is seen once; the counts of the others stand in a table of their own.
 #[derive(Clone)]
 pub struct IdTable {
     shards: Vec<HashTable<u64>>,
+    /// Which shard, by twelve bits of a hash.
+    shard_of: Box<[u8]>,
     again: HashTable<Again>,
     distinct: usize,
 }
@@ -30,10 +33,14 @@ const SHARDS: usize = 256;
 /// bits between them.
 const SHARD_SHIFT: u32 = 40;
 
+/// As many values of a hash's bits as shards are told apart by.
+const SLICES: usize = 4096;
+
 impl IdTable {
     pub fn new() -> Self {
         Self {
             shards: vec![HashTable::new(); SHARDS],
+            shard_of: (0..SLICES).map(shard_of).collect(),
             again: HashTable::new(),
             distinct: 0,
         }
@@ -42,7 +49,9 @@ impl IdTable {
     /// Notes that `hash` was seen; how often it had been before.
     #[inline]
     pub fn seen(&mut self, hash: u64) -> u32 {
-        let Some(shard) = self.shards.get_mut((hash >> SHARD_SHIFT) as usize % SHARDS) else {
+        let slice = (hash >> SHARD_SHIFT) as usize % SLICES;
+        let shard = self.shard_of.get(slice).copied().unwrap_or(0);
+        let Some(shard) = self.shards.get_mut(usize::from(shard)) else {
             return 0;
         };
         match shard.entry(hash, |&known| known == hash, |&known| known) {
@@ -74,6 +83,12 @@ impl IdTable {
         again.times = again.times.saturating_add(1);
         again.times
     }
+}
+
+/// The shard of a slice: shard `i` gets a share that grows with 2^(i/256).
+fn shard_of(slice: usize) -> u8 {
+    let place = 1.0 + (slice as f64 + 0.5) / SLICES as f64;
+    (place.log2() * SHARDS as f64) as u8
 }
 
 impl Default for IdTable {

@@ -77,7 +77,7 @@ impl Check {
         } else {
             Vec::new()
         };
-        let scorer = CheckScorer::new(entry, &spec.name, &params, leaves);
+        let scorer = CheckScorer::new(entry, &spec.name, &params, leaves, spec.references);
         let when = spec
             .when
             .map(|source| Condition::new(&source, wanted))
@@ -366,9 +366,11 @@ impl CheckScorer {
         check: &str,
         params: &Node,
         leaves: Vec<(String, RowPath)>,
+        files: bool,
     ) -> Result<Self, ParamErrors> {
         if leaves.is_empty() {
-            return entry.prepare(params, &Prepare { check }).map(Self::Ready);
+            let cx = Prepare { check, files };
+            return entry.prepare(params, &cx).map(Self::Ready);
         }
         Template::new(entry.clone(), check.to_owned(), params.clone(), leaves).map(Self::Filled)
     }

@@ -162,6 +162,9 @@ pub trait Evaluator: Serialize + DeserializeOwned + JsonSchema + 'static {
 pub struct Prepare<'a> {
     /// The check's name, for messages.
     pub check: &'a str,
+    /// Whether parameters may name files: they may where the suite's author wrote them, never where a record
+    /// brought them.
+    pub files: bool,
 }
 
 /// An evaluator that is ready to run.

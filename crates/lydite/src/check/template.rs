@@ -162,9 +162,17 @@ impl Template {
                 };
             }
         }
+        let cx = Prepare {
+            check: &self.check,
+            // A record fills `schema`, say, and never the list of files beside it.
+            files: !self
+                .leaves
+                .iter()
+                .any(|(pointer, _)| pointer.starts_with("/schemas")),
+        };
         let prepared = self
             .entry
-            .prepare(&params, &Prepare { check: &self.check })
+            .prepare(&params, &cx)
             .map_err(|errors| format!("{} (read from {})", errors, places.join(", ")));
         FilledEntry {
             hash,

@@ -104,7 +104,7 @@ impl Evaluator for JsonSchemaOfReference {
             return params.prepare(cx);
         }
         Ok(Scorer::pure(OwnSchema {
-            compiler: Compiler::new(&params)?,
+            compiler: Compiler::new(&params, cx.files)?,
             extract,
         }))
     }

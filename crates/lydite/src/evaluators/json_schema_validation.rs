@@ -94,8 +94,8 @@ impl Evaluator for JsonSchemaValidation {
         ..Info::VERDICT
     };
 
-    fn prepare(self, _: &Prepare<'_>) -> Result<Scorer, ParamErrors> {
-        let compiler = Compiler::new(&self)?;
+    fn prepare(self, cx: &Prepare<'_>) -> Result<Scorer, ParamErrors> {
+        let compiler = Compiler::new(&self, cx.files)?;
         let schema = self
             .schema
             .as_ref()
@@ -115,11 +115,11 @@ pub(super) struct Compiler {
 }
 
 impl Compiler {
-    pub(super) fn new(params: &JsonSchemaValidation) -> Result<Self, ParamErrors> {
+    pub(super) fn new(params: &JsonSchemaValidation, files: bool) -> Result<Self, ParamErrors> {
         let documents = params
             .schemas
             .iter()
-            .map(|(url, document)| Ok((url.clone(), load(url, document)?)))
+            .map(|(url, document)| Ok((url.clone(), load(url, document, files)?)))
             .collect::<Result<_, ParamErrors>>()?;
         let options = SchemaOptions {
             strict: params.strict == Strict::Enabled,
@@ -142,12 +142,19 @@ impl Compiler {
     }
 }
 
-fn load(url: &str, document: &Value) -> Result<Value, ParamErrors> {
+fn load(url: &str, document: &Value, files: bool) -> Result<Value, ParamErrors> {
     let Value::String(path) = document else {
         return Ok(document.clone());
     };
     let mut place = "/schemas".to_owned();
     push_segment(&mut place, url);
+    if !files {
+        return Err(ParamErrors::with_help(
+            place,
+            "a record can't name files",
+            "give the schema itself",
+        ));
+    }
     let text = std::fs::read_to_string(path).map_err(|error| {
         ParamErrors::one(
             &*place,

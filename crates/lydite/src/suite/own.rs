@@ -189,3 +189,18 @@ fn same_as_suite(own: &Check, suite: &Check, registry: &Registry) -> Result<(), 
         own.name
     ))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_names_no_files() {
+        let evaluators = r#"[{"evaluator": "json_schema_validation", "options": {"schemas": {"http://x/y": "/etc/hostname"}}}]"#;
+        let registry = Registry::builtin();
+        let error = OwnChecks::new()
+            .of(Raw::Json(evaluators), &registry, &[])
+            .unwrap_err();
+        assert!(error.contains("a record can't name files"), "{error}");
+    }
+}

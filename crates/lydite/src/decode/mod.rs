@@ -15,7 +15,6 @@ mod mapping;
 use std::collections::BTreeSet;
 
 use bumpalo::Bump;
-use serde::de::{Deserializer as _, IgnoredAny, MapAccess, Visitor};
 
 pub use mapping::{Mapping, MappingError, SURVEY_RECORDS, Survey};
 
@@ -286,25 +285,17 @@ impl Decoder<'_> {
 }
 
 /// The keys of a record in order, as far as it can be read.
-pub(crate) fn top_level_keys(text: &str) -> Vec<String> {
-    struct Keys(Vec<String>);
-    impl<'r> Visitor<'r> for &mut Keys {
-        type Value = ();
-        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            f.write_str("a JSON object")
-        }
-        fn visit_map<A: MapAccess<'r>>(self, mut map: A) -> Result<(), A::Error> {
-            while let Some(key) = map.next_key::<String>()? {
-                self.0.push(key);
-                map.next_value::<IgnoredAny>()?;
+fn top_level_keys(text: &str) -> Vec<String> {
+    let mut keys = Vec::new();
+    if let Ok(Some(mut walk)) = ObjectWalk::new(text) {
+        while let Ok(Some(key)) = walk.next_key() {
+            keys.push(key.into_owned());
+            if walk.skip().is_err() {
+                break;
             }
-            Ok(())
         }
     }
-    let mut keys = Keys(Vec::new());
-    // What can't be read shows as a bad record when it is decoded.
-    let _ = serde_json::Deserializer::from_str(text).deserialize_map(&mut keys);
-    keys.0
+    keys
 }
 
 pub(crate) fn kind_of_json(text: &str) -> &'static str {

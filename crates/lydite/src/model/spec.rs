@@ -1,0 +1,293 @@
+//! A model as a suite names it.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A model and how it is asked. Written whole, or as `provider/model`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ModelSpec {
+    /// The provider, or the kind of program: it settles the protocol, the base URL and the key's variable.
+    pub provider: Provider,
+    /// The provider's name of the model (Azure: of the deployment).
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub model: String,
+    /// Where requests go, such as `http://localhost:8000/v1`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_url: Option<String>,
+    /// The environment variable that holds the key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api_key_env: Option<String>,
+    /// How a reply of a given form is asked for.
+    #[serde(default, skip_serializing_if = "is_auto")]
+    pub structured: Structured,
+    /// 0 for judges where left out. `null` asks for the provider's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// The longest reply.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_output_tokens: Option<u32>,
+    /// Further parameters of the provider's own request, such as `{top_p: 0.9}`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub parameters: BTreeMap<String, serde_json::Value>,
+    /// Seconds that one attempt may take; 60 where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<f64>,
+    /// Seconds that a call may take with all its attempts; ten time-outs where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<f64>,
+    /// Attempts a call at the most; 8 where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<u32>,
+    /// Calls under way at once; 16 where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub concurrency: Option<usize>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests_per_minute: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens_per_minute: Option<f64>,
+    /// Further headers. A value `$NAME` is read from the environment.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<Price>,
+    /// The length of vectors that an embedder is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dimensions: Option<u32>,
+    /// Azure's `api-version`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api_version: Option<String>,
+    /// A PEM file of certificates that are trusted beside the system's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ca_file: Option<String>,
+    /// `command`: the program and its arguments.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
+    /// `scripted`: the file of replies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+}
+
+/// Who serves a model, and in which protocol.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Provider {
+    /// `OpenAI`, or any server of its protocol by `base_url`.
+    #[serde(rename = "openai")]
+    OpenAi,
+    Azure,
+    Anthropic,
+    Gemini,
+    #[serde(rename = "openrouter")]
+    OpenRouter,
+    Mistral,
+    Groq,
+    Together,
+    #[serde(rename = "deepseek")]
+    DeepSeek,
+    Ollama,
+    Vllm,
+    #[serde(rename = "lm_studio")]
+    LmStudio,
+    #[serde(rename = "llama_cpp")]
+    LlamaCpp,
+    /// A program that reads and writes JSON lines.
+    Command,
+    /// Replies from a file.
+    Scripted,
+}
+
+impl Provider {
+    pub const ALL: [Self; 15] = [
+        Self::OpenAi,
+        Self::Azure,
+        Self::Anthropic,
+        Self::Gemini,
+        Self::OpenRouter,
+        Self::Mistral,
+        Self::Groq,
+        Self::Together,
+        Self::DeepSeek,
+        Self::Ollama,
+        Self::Vllm,
+        Self::LmStudio,
+        Self::LlamaCpp,
+        Self::Command,
+        Self::Scripted,
+    ];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::OpenAi => "openai",
+            Self::Azure => "azure",
+            Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
+            Self::OpenRouter => "openrouter",
+            Self::Mistral => "mistral",
+            Self::Groq => "groq",
+            Self::Together => "together",
+            Self::DeepSeek => "deepseek",
+            Self::Ollama => "ollama",
+            Self::Vllm => "vllm",
+            Self::LmStudio => "lm_studio",
+            Self::LlamaCpp => "llama_cpp",
+            Self::Command => "command",
+            Self::Scripted => "scripted",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|provider| provider.as_str() == name)
+    }
+}
+
+/// How a reply of a given form is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Structured {
+    /// As the provider is known to have it; where a server refuses the form, the next one is taken.
+    #[default]
+    Auto,
+    /// The provider's JSON schema mode.
+    JsonSchema,
+    /// A tool call.
+    Tool,
+    /// Words in the prompt.
+    Text,
+}
+
+/// US dollars a million tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Price {
+    pub input: f64,
+    #[serde(default)]
+    pub output: f64,
+}
+
+/// What is wrong with `provider/model`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}; {help}")]
+pub struct SpecProblem {
+    pub message: String,
+    pub help: String,
+}
+
+impl ModelSpec {
+    /// A provider's model with all else left out.
+    pub fn new(provider: Provider, model: impl Into<String>) -> Self {
+        Self {
+            provider,
+            model: model.into(),
+            base_url: None,
+            api_key_env: None,
+            structured: Structured::Auto,
+            temperature: None,
+            seed: None,
+            max_output_tokens: None,
+            parameters: BTreeMap::new(),
+            timeout: None,
+            deadline: None,
+            attempts: None,
+            concurrency: None,
+            requests_per_minute: None,
+            tokens_per_minute: None,
+            headers: BTreeMap::new(),
+            price: None,
+            dimensions: None,
+            api_version: None,
+            ca_file: None,
+            command: Vec::new(),
+            file: None,
+        }
+    }
+
+    /// Reads `openai/gpt-4.1-mini`.
+    pub fn parse(text: &str) -> Result<Self, SpecProblem> {
+        let providers = || Provider::ALL.map(Provider::as_str);
+        let Some((provider, model)) = text.split_once('/') else {
+            return Err(SpecProblem {
+                message: format!("`{text}` names no model"),
+                help: format!(
+                    "write `provider/model`, such as `openai/gpt-4.1-mini`, or a name that stands under `models:`; providers: {}",
+                    providers().join(", ")
+                ),
+            });
+        };
+        match Provider::from_name(provider) {
+            Some(provider) if !model.is_empty() => Ok(Self::new(provider, model)),
+            Some(_) => Err(SpecProblem {
+                message: format!("`{text}` names no model"),
+                help: format!("write `{provider}/<model>`"),
+            }),
+            None => Err(SpecProblem {
+                message: match crate::node::did_you_mean(provider, providers()) {
+                    Some(near) => format!("unknown provider `{provider}` (did you mean `{near}`?)"),
+                    None => format!("unknown provider `{provider}`"),
+                },
+                help: format!(
+                    "providers: {}; for another server of OpenAI's protocol write `{{provider: openai, model: …, base_url: …}}`",
+                    providers().join(", ")
+                ),
+            }),
+        }
+    }
+
+    /// `provider/model`, as results and reports name it.
+    pub fn name(&self) -> String {
+        let model = if self.model.is_empty() {
+            self.file
+                .as_deref()
+                .or(self.command.first().map(String::as_str))
+                .unwrap_or("model")
+        } else {
+            &self.model
+        };
+        format!("{}/{model}", self.provider.as_str())
+    }
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_auto(structured: &Structured) -> bool {
+    *structured == Structured::Auto
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shorthands() {
+        let spec = ModelSpec::parse("openrouter/meta-llama/llama-3.3-70b").unwrap();
+        assert_eq!(
+            (spec.provider, spec.model.as_str()),
+            (Provider::OpenRouter, "meta-llama/llama-3.3-70b")
+        );
+        for (text, words) in [
+            ("gpt-4o", "names no model"),
+            ("openai/", "names no model"),
+            ("opnai/gpt-4o", "did you mean `openai`"),
+        ] {
+            let error = ModelSpec::parse(text).unwrap_err().to_string();
+            assert!(error.contains(words), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn provider_names_are_their_serde_names() {
+        for provider in Provider::ALL {
+            assert_eq!(serde_json::to_value(provider).unwrap(), provider.as_str());
+        }
+    }
+}

@@ -10,6 +10,7 @@ pub mod format;
 pub mod identity;
 pub mod job;
 pub mod json;
+pub mod judge;
 pub mod model;
 pub mod node;
 pub mod outcome;

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::model::ModelErrorKind;
 use crate::record::Field;
 
 /// What a check says of one answer.
@@ -172,6 +173,30 @@ pub enum Code {
     NonFiniteNumber,
     /// The check's `when` is false for this record.
     WhenFalse,
+    /// A field is there and empty, and the evaluator can't judge nothing.
+    EmptyField(Field),
+    /// No statement, chunk or criterion is there to be judged.
+    NothingToJudge,
+    /// A model gave no usable answer.
+    Model(ModelErrorKind),
+    /// A judge's reply holds no verdict that can be read.
+    JudgeUnreadable,
+    /// A judge's reply holds several verdicts that differ.
+    AmbiguousReply,
+    /// A judge said that it can't tell.
+    JudgeAbstained,
+    /// A judge's verdict and score contradict each other.
+    JudgeContradiction,
+    /// A judge gave a number outside of the asked scale.
+    ScoreOutOfRange,
+    /// A judge gave more or fewer verdicts than items were asked.
+    VerdictCountMismatch,
+    /// The judges of a jury agree on no verdict.
+    NoMajority,
+    /// An embedding is all zero, so it has no direction.
+    ZeroVector,
+    /// Two embeddings differ in length.
+    DimensionMismatch,
 }
 
 impl Code {
@@ -187,12 +212,34 @@ impl Code {
             Self::PatternLimit => "pattern_limit",
             Self::NonFiniteNumber => "non_finite_number",
             Self::WhenFalse => "when_false",
+            Self::EmptyField(_) => "empty_field",
+            Self::NothingToJudge => "nothing_to_judge",
+            Self::Model(kind) => kind.as_str(),
+            Self::JudgeUnreadable => "judge_unreadable",
+            Self::AmbiguousReply => "ambiguous_reply",
+            Self::JudgeAbstained => "judge_abstained",
+            Self::JudgeContradiction => "judge_contradiction",
+            Self::ScoreOutOfRange => "score_out_of_range",
+            Self::VerdictCountMismatch => "verdict_count_mismatch",
+            Self::NoMajority => "no_majority",
+            Self::ZeroVector => "zero_vector",
+            Self::DimensionMismatch => "dimension_mismatch",
         }
     }
 
     /// Whether the same call may go well later. Deterministic checks never do.
     pub const fn retryable(self) -> bool {
-        false
+        match self {
+            Self::Model(kind) => kind.retryable(),
+            Self::JudgeUnreadable
+            | Self::AmbiguousReply
+            | Self::JudgeAbstained
+            | Self::JudgeContradiction
+            | Self::ScoreOutOfRange
+            | Self::VerdictCountMismatch
+            | Self::NoMajority => true,
+            _ => false,
+        }
     }
 
     /// What to say where the evaluator has nothing more exact.
@@ -215,6 +262,18 @@ impl Code {
             Self::PatternLimit => "the pattern gave up at its backtracking limit; write it without look-around".into(),
             Self::NonFiniteNumber => "the computation gave no finite number".into(),
             Self::WhenFalse => "`when` is false".into(),
+            Self::EmptyField(field) => format!("`{field}` is empty, so there is nothing to judge").into(),
+            Self::NothingToJudge => "there is nothing to judge".into(),
+            Self::Model(_) => "the model gave no usable answer".into(),
+            Self::JudgeUnreadable => "the judge's reply holds no verdict that can be read".into(),
+            Self::AmbiguousReply => "the judge's reply holds several verdicts that differ".into(),
+            Self::JudgeAbstained => "the judge said that it can't tell".into(),
+            Self::JudgeContradiction => "the judge's verdict and score contradict each other".into(),
+            Self::ScoreOutOfRange => "the judge's number is outside the asked scale".into(),
+            Self::VerdictCountMismatch => "the judge gave more or fewer verdicts than were asked".into(),
+            Self::NoMajority => "the judges agree on no verdict".into(),
+            Self::ZeroVector => "an embedding is all zero, so it has no direction".into(),
+            Self::DimensionMismatch => "two embeddings differ in length".into(),
         }
     }
 }

@@ -16,6 +16,7 @@ fn main() {
 }
 
 static INFO: Info = Info {
+    models: &[],
     id: "made_up",
     aliases: &[],
     origin: Origin::Field,
@@ -44,6 +45,7 @@ const RECORDS: usize = 1_000;
 /// Cells of a record: pass, fail, two distances and a pass with words.
 fn cells(n: usize) -> [Judged; 5] {
     let judged = |cell, verdict, explanation| Judged {
+        spent: None,
         cell,
         verdict,
         natural: None,

@@ -3,21 +3,31 @@
 //! [`Check::compile`] does once what can be done once. Parameters that are read from the record
 //! (`"{{ extra.phrase }}"`) are filled for each row and prepared through a bounded cache.
 
+mod asks;
 mod condition;
+mod judging;
 mod reference;
 mod spec;
 mod template;
 
+use std::sync::Arc;
+
 use bumpalo::Bump;
 
 use crate::decode::{RowPath, Wanted, override_field};
-use crate::evaluator::{Direction, Entry, Info, ParamErrors, Prepare, Prepared, Scorer, Scratch};
+use crate::evaluator::{
+    Batched, Compat, Direction, Entry, Got, Info, Judged as JudgedScorer, ParamErrors, Prepare,
+    Prepared, ScoreScale, Scorer, Scratch,
+};
+use crate::model::{ModelError, ModelSession, Usage};
 use crate::node::Node;
 use crate::outcome::{Cell, Code, Explanation, Verdict};
 use crate::path::FieldPath;
 use crate::record::{Field, FieldSet, Raw, Row, Slots};
 
+pub use asks::{Aggregate, Asks, Bound};
 pub use condition::Condition;
+pub(crate) use judging::collapse_repeats;
 pub use spec::{CheckError, CheckErrors, CheckPlace, CheckSpec, OnMissing};
 
 use reference::{OwnReference, Reference, own_reference};
@@ -37,6 +47,15 @@ pub struct Check {
     pub needs: FieldSet,
     /// Literal-looking places that name no record field, with the nearest path.
     pub notes: Vec<String>,
+    pub scale: ScoreScale,
+    /// The models that it asks, and how.
+    pub asks: Asks,
+    /// A prompt in place of the evaluator's.
+    pub prompt: Option<String>,
+    pub compat: Option<Compat>,
+    /// What every verdict of the check hangs on, for the cache of verdicts.
+    pub(crate) cache_head: Vec<u8>,
+    bound: asks::Binding,
     inputs: Vec<(Field, RowPath)>,
     reference: Option<OwnReference>,
     scorer: CheckScorer,
@@ -58,6 +77,7 @@ impl Check {
         let mut errors = CheckErrors::default();
         let mut params = spec
             .params
+            .clone()
             .unwrap_or_else(|| Node::from_json(&serde_json::json!({})));
         let mut inputs = bind_inputs(&spec.inputs, wanted, &mut errors);
         let mut notes = Vec::new();
@@ -77,17 +97,25 @@ impl Check {
         } else {
             Vec::new()
         };
-        let scorer = CheckScorer::new(entry, &spec.name, &params, leaves, spec.references);
+        let cx = Prepare {
+            check: &spec.name,
+            files: spec.references,
+            prompt: spec.prompt.as_deref(),
+            compat: spec.compat,
+        };
+        let scorer = CheckScorer::new(entry, &cx, &params, leaves);
         let when = spec
             .when
-            .map(|source| Condition::new(&source, wanted))
+            .as_deref()
+            .map(|source| Condition::new(source, wanted))
             .transpose();
         let when = when.unwrap_or_else(|message| {
             errors.push(CheckPlace::When, message, None);
             None
         });
+        let scale = scorer.as_ref().ok().and_then(CheckScorer::scale);
         check_verdict(
-            entry.info,
+            &scale.unwrap_or(ScoreScale::of(entry.info)),
             &spec.name,
             spec.negate,
             spec.threshold,
@@ -109,6 +137,12 @@ impl Check {
             needs = needs.without(Field::Reference);
         }
         Ok(Self {
+            scale: scale.unwrap_or(ScoreScale::of(entry.info)),
+            cache_head: cache_head(entry, &params, &spec),
+            asks: spec.asks,
+            prompt: spec.prompt,
+            compat: spec.compat,
+            bound: asks::Binding::new(),
             name: spec.name,
             info: entry.info,
             params,
@@ -162,39 +196,80 @@ impl Check {
     }
 
     pub const fn direction(&self) -> Direction {
-        self.info.direction
+        self.scale.direction
     }
 
-    /// Judges one record.
+    /// Whether it asks models, so that it is judged by [`Check::begin`] and a session.
+    pub const fn asks_models(&self) -> bool {
+        !self.info.models.is_empty()
+    }
+
+    /// The check's models, made at the first call.
+    pub fn bind(&self, session: &dyn ModelSession) -> Result<&Bound, &ModelError> {
+        self.bound
+            .get_or_init(|| self.asks.bind(self.info, session))
+            .as_ref()
+    }
+
+    /// Judges one record by a check that asks no model.
     pub fn judge<'r>(
         &self,
-        slots: &Slots<'r>,
+        slots: &'r Slots<'r>,
         arena: &'r Bump,
         bench: &mut Bench,
         explain: bool,
     ) -> Judged {
+        match self.begin(slots, arena, bench, explain) {
+            Begun::Done(judged) => judged,
+            Begun::Batched(..) | Begun::Asked(..) => self.settle(
+                Cell::Errored(Code::Model(crate::model::ModelErrorKind::Config)),
+                Some(because(
+                    "this check asks models, and there are none".to_owned(),
+                )),
+            ),
+        }
+    }
+
+    /// Judges one record as far as that goes without a model.
+    pub fn begin<'r>(
+        &self,
+        slots: &'r Slots<'r>,
+        arena: &'r Bump,
+        bench: &mut Bench,
+        explain: bool,
+    ) -> Begun<'r> {
         if let Some(when) = &self.when {
             match when.holds(slots, arena) {
                 Ok(true) => {}
-                Ok(false) => return self.settle(Cell::Skipped(Code::WhenFalse), None),
+                Ok(false) => return self.done(Cell::Skipped(Code::WhenFalse), None),
                 Err(message) => {
-                    return self.settle(
-                        Cell::Errored(Code::InvalidExpression),
-                        Some(because(message)),
-                    );
+                    return self.done(Cell::Errored(Code::InvalidExpression), Some(message));
                 }
             }
         }
         if self.inputs.is_empty() && self.reference.is_none() {
-            return self.run(&Row::new(slots), slots, arena, bench, explain);
+            return self.run(Row::new(slots), slots, arena, bench, explain);
         }
         match self.own_view(slots, arena) {
-            Ok(view) => self.run(&Row::new(arena.alloc(view)), slots, arena, bench, explain),
-            Err((field, message)) => self.settle(
-                Cell::Errored(Code::InvalidField(field)),
-                Some(because(message)),
-            ),
+            Ok(view) => self.run(Row::new(arena.alloc(view)), slots, arena, bench, explain),
+            Err((field, message)) => {
+                self.done(Cell::Errored(Code::InvalidField(field)), Some(message))
+            }
         }
+    }
+
+    /// The check's models, if they are made and usable.
+    pub(crate) fn bound(&self) -> Option<&Bound> {
+        self.bound.get()?.as_ref().ok()
+    }
+
+    /// An errored cell with its cause.
+    pub(crate) fn failed(&self, code: Code, message: &str) -> Judged {
+        self.settle(Cell::Errored(code), Some(because(message.to_owned())))
+    }
+
+    fn done<'r>(&self, cell: Cell, reason: Option<String>) -> Begun<'r> {
+        Begun::Done(self.settle(cell, reason.map(because)))
     }
 
     /// The record with this check's `inputs` and `reference` in their places.
@@ -224,12 +299,12 @@ impl Check {
 
     fn run<'r>(
         &self,
-        row: &Row<'_>,
+        row: Row<'r>,
         slots: &Slots<'r>,
         arena: &'r Bump,
         bench: &mut Bench,
         explain: bool,
-    ) -> Judged {
+    ) -> Begun<'r> {
         match &self.scorer {
             CheckScorer::Ready(prepared) => self.score(prepared, row, &mut bench.scratch, explain),
             CheckScorer::Filled(template) => {
@@ -240,25 +315,41 @@ impl Check {
                 } = bench;
                 match template.fill(slots, arena, filled, key) {
                     Ok(prepared) => self.score(prepared, row, scratch, explain),
-                    Err((code, message)) => {
-                        self.settle(Cell::Errored(code), Some(because(message)))
-                    }
+                    Err((code, message)) => self.done(Cell::Errored(code), Some(message)),
                 }
             }
         }
     }
 
-    fn score(
+    fn score<'r>(
         &self,
         prepared: &Prepared,
-        row: &Row<'_>,
+        row: Row<'r>,
         scratch: &mut Scratch,
         explain: bool,
+    ) -> Begun<'r> {
+        match &prepared.scorer {
+            Scorer::Pure(scorer) => {
+                let cell = scorer.score(&row, scratch);
+                let explanation = explain.then(|| Box::new(scorer.explain(&row, cell, scratch)));
+                Begun::Done(self.settle(cell, explanation))
+            }
+            Scorer::Batched(scorer) => Begun::Batched(Arc::clone(scorer), row),
+            Scorer::Judged(scorer) => Begun::Asked(Arc::clone(scorer), row),
+        }
+    }
+
+    /// Scores a row by what models said of its texts.
+    pub(crate) fn score_batched(
+        &self,
+        scorer: &dyn Batched,
+        row: &Row<'_>,
+        got: &Got<'_>,
+        bench: &mut Bench,
     ) -> Judged {
-        let Scorer::Pure(scorer) = &prepared.scorer;
-        let cell = scorer.score(row, scratch);
-        let explanation = explain.then(|| Box::new(scorer.explain(row, cell, scratch)));
-        self.settle(cell, explanation)
+        let cell = scorer.score(row, got, &mut bench.scratch);
+        let explanation = scorer.explain(row, got, cell, &mut bench.scratch);
+        self.settle(cell, Some(Box::new(explanation)))
     }
 
     /// The one place where a cell gets its verdict: missing field, threshold, then `not`.
@@ -273,6 +364,7 @@ impl Check {
                 verdict: None,
                 natural: None,
                 explanation: None,
+                spent: None,
             },
             (Cell::Errored(code), OnMissing::Fail) if missing => Judged {
                 cell: Cell::Scored {
@@ -287,15 +379,17 @@ impl Check {
                         .filter(|e| e.reason.is_some())
                         .unwrap_or_else(|| Box::new(Explanation::reason(code.message()))),
                 ),
+                spent: None,
             },
             (cell, _) => {
                 let (verdict, natural) =
-                    decide(cell, self.info.direction, self.threshold, self.negate);
+                    decide(cell, self.scale.direction, self.threshold, self.negate);
                 Judged {
                     cell,
                     verdict,
                     natural,
                     explanation,
+                    spent: None,
                 }
             }
         }
@@ -315,6 +409,49 @@ pub struct Judged {
     pub natural: Option<Verdict>,
     /// Boxed, since most cells go without.
     pub explanation: Option<Box<Explanation>>,
+    /// What models were asked for it.
+    pub spent: Option<Box<Spent>>,
+}
+
+impl Judged {
+    /// A cell that no judgement reached.
+    pub(crate) const fn nothing() -> Self {
+        Self {
+            cell: Cell::Errored(Code::NothingToJudge),
+            verdict: Some(Verdict::Inconclusive),
+            natural: None,
+            explanation: None,
+            spent: None,
+        }
+    }
+}
+
+/// What one judgement by models took.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spent {
+    pub usage: Usage,
+    /// Every answer came from a cache.
+    pub cached: bool,
+    pub took_ms: u32,
+    /// Which of the check's repeats it is, from 1.
+    pub repeat: u32,
+}
+
+/// A cell, or what is still to be asked of models.
+pub enum Begun<'r> {
+    Done(Judged),
+    Batched(Arc<dyn Batched>, Row<'r>),
+    Asked(Arc<dyn JudgedScorer>, Row<'r>),
+}
+
+impl std::fmt::Debug for Begun<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Done(judged) => f.debug_tuple("Done").field(judged).finish(),
+            Self::Batched(..) => f.write_str("Batched"),
+            Self::Asked(..) => f.write_str("Asked"),
+        }
+    }
 }
 
 /// The verdict of a cell under a threshold and `not`, and the natural verdict where that differs
@@ -363,16 +500,22 @@ pub struct Bench {
 impl CheckScorer {
     fn new(
         entry: &Entry,
-        check: &str,
+        cx: &Prepare<'_>,
         params: &Node,
         leaves: Vec<(String, RowPath)>,
-        files: bool,
     ) -> Result<Self, ParamErrors> {
         if leaves.is_empty() {
-            let cx = Prepare { check, files };
-            return entry.prepare(params, &cx).map(Self::Ready);
+            return entry.prepare(params, cx).map(Self::Ready);
         }
-        Template::new(entry.clone(), check.to_owned(), params.clone(), leaves).map(Self::Filled)
+        Template::new(entry.clone(), cx, params.clone(), leaves).map(Self::Filled)
+    }
+
+    /// The scale of its scores, where no record has a say in it.
+    const fn scale(&self) -> Option<ScoreScale> {
+        match self {
+            Self::Ready(prepared) => Some(prepared.scale),
+            Self::Filled(_) => None,
+        }
     }
 
     /// The fields that it can't do without.
@@ -403,19 +546,34 @@ fn bind_inputs(
     bound
 }
 
+/// The evaluator, its parameters and all else that a verdict hangs on beside the row and the models.
+fn cache_head(entry: &Entry, params: &Node, spec: &CheckSpec) -> Vec<u8> {
+    let params = entry
+        .normalise_params(params)
+        .unwrap_or_else(|_| params.to_json());
+    let head = (
+        (entry.info.id, entry.info.version),
+        params,
+        &spec.prompt,
+        spec.compat,
+        spec.asks.mode,
+    );
+    serde_json::to_vec(&head).unwrap_or_default()
+}
+
 fn check_verdict(
-    info: &Info,
+    scale: &ScoreScale,
     name: &str,
     negate: bool,
     threshold: Option<f64>,
     errors: &mut CheckErrors,
 ) {
-    if negate && threshold.is_none() && !info.natural_verdict {
+    if negate && threshold.is_none() && !scale.natural_verdict {
         let message = format!("`{name}` only measures, so there is no verdict for `not` to negate");
         errors.push(CheckPlace::Not, message, Some("set a `threshold`"));
     }
     let Some(threshold) = threshold else { return };
-    let (least, most) = info.range;
+    let (least, most) = scale.range;
     if !threshold.is_finite()
         || least.is_some_and(|least| threshold < least)
         || most.is_some_and(|most| threshold > most)

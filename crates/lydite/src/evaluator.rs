@@ -5,9 +5,10 @@
 
 mod page;
 mod parameters;
+mod scorer;
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -15,12 +16,12 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::evaluators::json_schema_validation::SchemaCache;
+pub use scorer::{Batched, Got, Judged, Needs, PatternCache, Pure, Scorer, Scratch};
+
+use crate::judge;
 use crate::node::{Node, NodeValue, Problem, Span, check_against_schema};
-use crate::outcome::{Cell, Code, Explanation};
+use crate::outcome::{Cell, Code};
 use crate::record::{Field, FieldSet, Row};
-use crate::text::distance::DistanceScratch;
-use crate::text::regex::{Anchor, Flags, Pattern, PatternError};
 
 /// What is known of an evaluator before any parameter is given.
 #[derive(Debug)]
@@ -42,6 +43,8 @@ pub struct Info {
     pub range: (Option<f64>, Option<f64>),
     /// Whether it gives a verdict of its own, without a threshold.
     pub natural_verdict: bool,
+    /// The models that it asks.
+    pub models: &'static [Role],
     /// Raised whenever equal input may give another result.
     pub version: u32,
     /// The warnings that bits of [`Cell::Scored`]'s `flags` stand for.
@@ -50,6 +53,12 @@ pub struct Info {
 }
 
 impl Info {
+    /// What model-graded evaluators have in common: a judge is asked.
+    pub const JUDGED: Self = Self {
+        models: &[Role::Judge],
+        ..Self::VERDICT
+    };
+
     /// What most evaluators have in common: 1 and pass or 0 and fail. An evaluator says only what is
     /// otherwise with it.
     pub const VERDICT: Self = Self {
@@ -63,6 +72,7 @@ impl Info {
         direction: Direction::Higher,
         range: (Some(0.0), Some(1.0)),
         natural_verdict: true,
+        models: &[],
         version: 1,
         warnings: &[],
         examples: &[],
@@ -95,6 +105,36 @@ impl Origin {
             Self::Field => "Common in the field",
         }
     }
+}
+
+/// What a model is asked for.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// A chat model that grades.
+    Judge,
+    Embedder,
+    Moderator,
+}
+
+impl Role {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Judge => "judge",
+            Self::Embedder => "embedder",
+            Self::Moderator => "moderator",
+        }
+    }
+}
+
+/// Another system whose parser and quirks a check restores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Compat {
+    LangchainJs,
+    LangchainPy,
 }
 
 /// Which end of the scale is good.
@@ -138,8 +178,21 @@ pub struct Example {
     pub params: &'static str,
     /// A record as JSON.
     pub record: &'static str,
+    /// What the models answer, as [`ScriptedSession`](crate::model::scripted::ScriptedSession) reads it: a JSON list.
+    pub replies: &'static str,
     /// The expected result as JSON: `verdict`, `score`, `error` (a code), `warnings` (codes).
     pub expect: &'static str,
+}
+
+impl Example {
+    /// An example that asks no model.
+    pub const PLAIN: Self = Self {
+        title: "",
+        params: "{}",
+        record: "{}",
+        replies: "[]",
+        expect: "{}",
+    };
 }
 
 /// The typed way to make an [`Entry`]. The doc comment of the parameter struct is the evaluator's
@@ -153,8 +206,33 @@ pub trait Evaluator: Serialize + DeserializeOwned + JsonSchema + 'static {
         Self::INFO.needs
     }
 
-    /// Compiles patterns, schemas and tables, once.
+    /// Which end of its scale is good, the range of its scores and whether it gives a verdict of its own, with these
+    /// parameters.
+    fn scale(&self) -> ScoreScale {
+        ScoreScale::of(&Self::INFO)
+    }
+
+    /// Compiles patterns, schemas, tables and prompts, once.
     fn prepare(self, cx: &Prepare<'_>) -> Result<Scorer, ParamErrors>;
+}
+
+/// The scale of a check's scores.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ScoreScale {
+    pub direction: Direction,
+    /// Least and greatest score; `None` where it has no bound.
+    pub range: (Option<f64>, Option<f64>),
+    pub natural_verdict: bool,
+}
+
+impl ScoreScale {
+    pub const fn of(info: &Info) -> Self {
+        Self {
+            direction: info.direction,
+            range: info.range,
+            natural_verdict: info.natural_verdict,
+        }
+    }
 }
 
 /// What surrounds the preparation of a check.
@@ -165,70 +243,9 @@ pub struct Prepare<'a> {
     /// Whether parameters may name files: they may where the suite's author wrote them, never where a record
     /// brought them.
     pub files: bool,
-}
-
-/// An evaluator that is ready to run.
-#[derive(Clone)]
-#[non_exhaustive]
-pub enum Scorer {
-    /// Scores in line: no await, no clock, no model.
-    Pure(Arc<dyn Pure>),
-}
-
-impl Scorer {
-    pub fn pure(scorer: impl Pure + 'static) -> Self {
-        Self::Pure(Arc::new(scorer))
-    }
-}
-
-impl fmt::Debug for Scorer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Pure(_) => f.write_str("Scorer::Pure"),
-        }
-    }
-}
-
-/// A deterministic scorer.
-pub trait Pure: Send + Sync {
-    fn score(&self, row: &Row<'_>, scratch: &mut Scratch) -> Cell;
-
-    /// Words and evidence for a cell that [`Pure::score`] gave on this row. Never changes the cell.
-    fn explain(&self, row: &Row<'_>, cell: Cell, scratch: &mut Scratch) -> Explanation;
-}
-
-/// Buffers that scorers reuse from row to row.
-#[derive(Debug, Default)]
-pub struct Scratch {
-    pub a: String,
-    pub b: String,
-    pub distance: DistanceScratch,
-    pub patterns: PatternCache,
-    pub schemas: SchemaCache,
-}
-
-/// Patterns that records brought, compiled once each; bounded.
-#[derive(Debug, Default)]
-pub struct PatternCache(HashMap<(String, Flags, Anchor), Result<Pattern, PatternError>>);
-
-impl PatternCache {
-    const MOST: usize = 1024;
-
-    pub fn get(
-        &mut self,
-        source: &str,
-        flags: Flags,
-        anchor: Anchor,
-    ) -> Result<&Pattern, &PatternError> {
-        if self.0.len() >= Self::MOST {
-            self.0.clear();
-        }
-        let key = (source.to_owned(), flags, anchor);
-        self.0
-            .entry(key)
-            .or_insert_with(|| Pattern::new(source, flags, anchor))
-            .as_ref()
-    }
+    /// The check's own prompt, in place of the evaluator's.
+    pub prompt: Option<&'a str>,
+    pub compat: Option<Compat>,
 }
 
 /// What is wrong with a check's parameters: every error, each with its place.
@@ -277,6 +294,7 @@ impl ParamErrors {
 pub struct Prepared {
     pub scorer: Scorer,
     pub needs: FieldSet,
+    pub scale: ScoreScale,
 }
 
 type PrepareFn = dyn Fn(&Node, &Prepare<'_>) -> Result<Prepared, ParamErrors> + Send + Sync;
@@ -301,7 +319,12 @@ impl fmt::Debug for Entry {
 
 impl Entry {
     pub fn of<E: Evaluator>() -> Self {
-        const { assert!(E::INFO.warnings.len() <= 16, "flags have 16 bits") };
+        const {
+            assert!(
+                E::INFO.warnings.len() <= judge::FIRST_FLAG as usize,
+                "the judges' own warnings begin there"
+            );
+        };
         Self {
             info: const { &E::INFO },
             schema: Arc::new(params_schema::<E>()),
@@ -413,9 +436,11 @@ fn prepare<E: Evaluator>(params: &Node, cx: &Prepare<'_>) -> Result<Prepared, Pa
         }])
     })?;
     let needs = evaluator.needs();
+    let scale = evaluator.scale();
     Ok(Prepared {
         scorer: evaluator.prepare(cx)?,
         needs,
+        scale,
     })
 }
 

@@ -74,8 +74,8 @@ impl From<&Check> for CheckMeta {
         Self {
             name: check.name.clone(),
             evaluator: check.info.id.to_owned(),
-            direction: Some(check.info.direction),
-            range: check.info.range,
+            direction: Some(check.scale.direction),
+            range: check.scale.range,
             threshold: check.threshold,
             negate: check.negate,
             on_missing: check.on_missing,
@@ -884,6 +884,7 @@ mod tests {
                     flags,
                 };
                 Judged {
+                    spent: None,
                     cell,
                     verdict,
                     natural: None,
@@ -893,6 +894,7 @@ mod tests {
         );
         let other = |cell, verdict| {
             Just(Judged {
+                spent: None,
                 cell,
                 verdict,
                 natural: None,
@@ -1016,6 +1018,7 @@ mod tests {
             0,
             &head,
             &Judged {
+                spent: None,
                 cell,
                 verdict,
                 natural: None,
@@ -1063,6 +1066,7 @@ mod tests {
             line: 1,
         };
         let judged = Judged {
+            spent: None,
             cell: Cell::binary(false),
             verdict: Some(Verdict::Fail),
             natural: None,
@@ -1146,6 +1150,7 @@ mod tests {
                 "é".repeat(2_000)
             ))));
             let judged = Judged {
+                spent: None,
                 cell,
                 verdict: Some(Verdict::Inconclusive),
                 natural: None,

@@ -194,6 +194,10 @@ pub fn run(
             shard: request.shard,
         },
         renderers: &renderers,
+        explains: renderers
+            .iter()
+            .any(|renderer| renderer.needs_explanations()),
+        session: None,
         fold: &fold,
         samples: request.samples,
         threads: request.threads.max(1),
@@ -342,8 +346,8 @@ fn check_facts(check: &Check) -> CheckFacts {
         name: check.name.clone(),
         evaluator: check.info.id.into(),
         evaluator_version: check.info.version,
-        direction: Some(check.info.direction),
-        range: check.info.range,
+        direction: Some(check.scale.direction),
+        range: check.scale.range,
         params: check.params.to_json(),
         threshold: check.threshold,
         not: check.negate,

@@ -11,6 +11,7 @@
 //! - Repeats, jurors, samples, orders and repairs are calls of their own ([`CallIdentity`]).
 
 mod ask;
+pub mod cache;
 mod labels;
 mod prompt;
 pub mod read;

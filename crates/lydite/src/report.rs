@@ -543,6 +543,7 @@ mod testing {
             ),
         };
         Judged {
+            spent: None,
             cell,
             verdict,
             natural: None,
@@ -592,6 +593,7 @@ mod tests {
                 0,
                 &head,
                 &Judged {
+                    spent: None,
                     cell,
                     verdict,
                     natural: None,

@@ -21,6 +21,8 @@ pub use self::regrade::{Standard, collapse_repeats, regrade};
 pub use self::write::{WideWriter, write_result};
 
 use crate::check::Judged;
+use crate::judge;
+use crate::model::Usage;
 use crate::outcome::{Cell, Evidence, Verdict};
 
 /// The version of the result lines' format.
@@ -66,6 +68,14 @@ pub struct CheckResult<'a> {
     /// Why the check was not run.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<Cow<'a, str>>,
+    /// What models were asked for it, also where it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub took_ms: Option<u32>,
+    /// Every answer came from a cache.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cached: bool,
     #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<Cow<'a, str>>,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
@@ -241,9 +251,12 @@ impl<'a> CheckResult<'a> {
             model: head.model.map(Cow::Borrowed),
             trial: head.trial,
             check: view.check.into(),
-            repeat: 1,
+            repeat: judged.spent.as_ref().map_or(1, |spent| spent.repeat),
             verdict: judged.verdict,
             natural: judged.natural,
+            usage: judged.spent.as_ref().map(|spent| spent.usage),
+            took_ms: judged.spent.as_ref().map(|spent| spent.took_ms),
+            cached: judged.spent.as_ref().is_some_and(|spent| spent.cached),
             tags: head.tags.iter().map(|tag| Cow::Borrowed(*tag)).collect(),
             cluster: head.cluster.map(Cow::Borrowed),
             file: head.file,
@@ -264,6 +277,9 @@ impl<'a> CheckResult<'a> {
             }
             Cell::Skipped(code) => line.skipped = Some(code.as_str().into()),
             Cell::Errored(code) => {
+                line.evidence =
+                    explanation.map_or(Cow::Borrowed(&[]), |e| Cow::Borrowed(&*e.evidence));
+                line.raw = explanation.and_then(|e| e.raw.clone());
                 line.error = Some(ResultError {
                     code: code.as_str().into(),
                     message: reason.map_or_else(|| code.message(), Cow::Borrowed),
@@ -301,6 +317,9 @@ impl CheckResult<'_> {
                 retryable: error.retryable,
             }),
             skipped: self.skipped.map(own),
+            usage: self.usage,
+            took_ms: self.took_ms,
+            cached: self.cached,
             tags: self.tags.into_iter().map(own).collect(),
             cluster: self.cluster.map(own),
             file: self.file,
@@ -314,9 +333,9 @@ pub fn warnings(
     info: &'static crate::evaluator::Info,
     flags: u16,
 ) -> impl Iterator<Item = &'static str> {
-    info.warnings
-        .iter()
-        .enumerate()
+    let own = info.warnings.iter().enumerate();
+    let judges = judge::WARNINGS.iter().enumerate();
+    own.chain(judges.map(|(bit, warning)| (bit + usize::from(judge::FIRST_FLAG), warning)))
         .filter(move |(bit, _)| flags & 1 << bit != 0)
         .map(|(_, warning)| warning.code)
 }

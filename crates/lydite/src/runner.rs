@@ -6,23 +6,30 @@
 //! stand in the records' order whatever the number of threads. A window bounds how far blocks run
 //! ahead. With one thread nothing waits.
 
+mod asking;
+mod batch;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use bumpalo::Bump;
 
-use crate::check::{Bench, Check, Condition, Judged};
+use crate::check::{Begun, Bench, Check, Condition, Judged};
 use crate::decode::{Decoder, Mapping, RecordError};
 use crate::evaluator::Registry;
 use crate::fold::{BadRecord, Fold};
 use crate::format::{Block, BlockReader, InputError, Position, RawRecord, Renderer};
 use crate::identity;
+use crate::model::ModelSession;
 use crate::outcome::Verdict;
 use crate::record::{Field, Slots};
 use crate::results::{CellView, RecordHead};
 use crate::stats::ids::IdTable;
 use crate::suite::own::OwnChecks;
+
+pub use asking::Halt;
+pub(crate) use batch::judge_one;
 
 /// Which of the records that passed `where` are judged: sample, then limit, then shard.
 #[derive(Clone, Copy, Debug, Default)]
@@ -44,6 +51,8 @@ pub struct Plan<'a> {
     pub condition: Option<&'a Condition>,
     pub selection: Selection,
     pub renderers: &'a [Arc<dyn Renderer>],
+    /// Whether some renderer shows every cell's reason.
+    pub explains: bool,
     /// An empty fold that knows the checks and the options.
     pub fold: &'a Fold,
     /// Non-passing cells that the fold keeps with their reasons.
@@ -55,6 +64,8 @@ pub struct Plan<'a> {
     pub resume_after: u64,
     pub stop: &'a AtomicBool,
     pub progress: &'a Progress,
+    /// The models, where some check asks them.
+    pub session: Option<&'a dyn ModelSession>,
 }
 
 impl std::fmt::Debug for Plan<'_> {
@@ -105,6 +116,8 @@ pub struct RunEnd {
     pub complete: bool,
     /// Records that other shards judge.
     pub other_shards: u64,
+    /// What ended the run before its input.
+    pub halted: Option<Halt>,
 }
 
 /// Why a run could not go on.
@@ -141,7 +154,9 @@ pub fn run(
             .map(|_| AtomicBool::new(plan.samples == 0))
             .collect(),
     };
-    if plan.threads <= 1 {
+    if let Some(session) = plan.session {
+        asking::walk(plan, &shared, session);
+    } else if plan.threads <= 1 {
         worker(plan, &shared);
     } else {
         std::thread::scope(|scope| {
@@ -158,12 +173,15 @@ pub fn run(
         return Err(error);
     }
     let stopped = plan.stop.load(Ordering::Relaxed);
+    // The input's end says nothing where blocks before it were given up.
+    let complete = state.complete && state.emitted == state.admitted && state.halted.is_none();
     Ok(RunEnd {
-        interrupted: stopped && !state.complete,
+        interrupted: stopped && !complete,
         unknown_keys: state.unknown,
         refused: state.refused,
-        complete: state.complete,
+        complete,
         other_shards: state.other_shards,
+        halted: state.halted,
     })
 }
 
@@ -248,6 +266,7 @@ struct State {
     error: Option<RunError>,
     complete: bool,
     ended: bool,
+    halted: Option<Halt>,
 }
 
 /// Blocks may run this far ahead of the one that is written next, a thread.
@@ -283,9 +302,8 @@ fn worker(plan: &Plan<'_>, shared: &Shared<'_>) {
         if !admit(plan, shared, number, &mut rows, &arena) {
             break;
         }
-        let replayed = number < plan.resume_after;
         let output = judge(
-            plan, shared, &block, number, &rows, replayed, &arena, &mut bench, &mut own, &mut sizes,
+            plan, shared, &block, number, &rows, &arena, &mut bench, &mut own, &mut sizes,
         );
         emit(plan, shared, output);
     }
@@ -297,7 +315,11 @@ fn worker(plan: &Plan<'_>, shared: &Shared<'_>) {
 
 /// The next block's number, or `None` at the end.
 fn take(plan: &Plan<'_>, shared: &Shared<'_>, block: &mut Block) -> Option<u64> {
-    let window = WINDOW * plan.threads.max(1) as u64;
+    // Where models are asked, one thread does all, and bounds its blocks itself.
+    let window = match plan.session {
+        Some(_) => u64::MAX >> 1,
+        None => WINDOW * plan.threads.max(1) as u64,
+    };
     let mut intake = lock(&shared.reader);
     if intake.done {
         return None;
@@ -616,85 +638,40 @@ fn judge<'r>(
     block: &Block,
     number: u64,
     rows: &[Row<'r>],
-    replayed: bool,
     arena: &'r Bump,
     bench: &mut Bench,
     own: &mut OwnChecks,
     sizes: &mut Vec<usize>,
 ) -> BlockOutput {
+    let mut output = fresh_output(plan, block, number);
     // What a block rendered to, the next one will nearly too.
     sizes.resize(plan.renderers.len(), 0);
-    let mut output = BlockOutput {
-        rendered: sizes
-            .iter()
-            .map(|size| Vec::with_capacity(size + size / 8))
-            .collect(),
-        fold: plan.fold.fresh(),
-        bad: Vec::new(),
-        position: block.end,
-        number,
-        replayed,
-        repeated_ids: 0,
-    };
-    let explain_all = plan
-        .renderers
-        .iter()
-        .any(|renderer| renderer.needs_explanations());
+    for (rendered, size) in output.rendered.iter_mut().zip(&*sizes) {
+        rendered.reserve(size + size / 8);
+    }
     let mut judged: Vec<Judged> = Vec::new();
     for row in rows {
-        let row = match row {
-            Row::Read(row) => row,
-            Row::Bad(bad) => {
-                output.fold.bad_record(bad.clone());
-                output.bad.push(bad.clone());
-                continue;
-            }
-        };
-        output.repeated_ids += u64::from(row.repeated);
-        if !row.selected {
-            output.fold.record_read();
+        let (Some(own), Row::Read(row)) = (own_checks_of(plan, row, own, &mut output), row) else {
             continue;
-        }
-        let own_checks = match row
-            .slots
-            .raw
-            .get(Field::Evaluators as usize)
-            .copied()
-            .flatten()
-        {
-            Some(value) => match own.of(value, plan.registry, plan.checks) {
-                Ok(checks) => checks,
-                Err(message) => {
-                    let error = RecordError {
-                        offset: 0,
-                        field: Some("evaluators".into()),
-                        message,
-                        hint: None,
-                    };
-                    let bad = bad_record(row.head.file, row.head.line, 1, error);
-                    output.fold.bad_record(bad.clone());
-                    output.bad.push(bad);
-                    continue;
-                }
-            },
-            None => Vec::new(),
         };
-        if replayed {
+        if output.replayed {
             // The stored lines, which are folded already, count it.
             continue;
         }
-        output.fold.record_read();
-        judge_row(
-            plan,
-            shared,
-            row,
-            &own_checks,
-            arena,
-            bench,
-            explain_all,
-            &mut judged,
-            &mut output,
-        );
+        judged.clear();
+        let checks = plan.checks.iter().chain(own.iter().map(|check| &**check));
+        for (index, check) in checks.enumerate() {
+            judged.push(
+                match judge_pure(plan, shared, index, check, row.slots, arena, bench) {
+                    Begun::Done(judged) => judged,
+                    // Without a session no check asks models: the check says so itself.
+                    Begun::Batched(..) | Begun::Asked(..) => {
+                        check.judge(row.slots, arena, bench, true)
+                    }
+                },
+            );
+        }
+        put_row(plan, row, &own, &judged, &[], arena, &mut output);
     }
     sizes
         .iter_mut()
@@ -703,60 +680,145 @@ fn judge<'r>(
     output
 }
 
-#[expect(clippy::too_many_arguments, reason = "the worker's own pieces")]
-fn judge_row<'r>(
+fn fresh_output(plan: &Plan<'_>, block: &Block, number: u64) -> BlockOutput {
+    BlockOutput {
+        rendered: vec![Vec::new(); plan.renderers.len()],
+        fold: plan.fold.fresh(),
+        bad: Vec::new(),
+        position: block.end,
+        number,
+        replayed: number < plan.resume_after,
+        repeated_ids: 0,
+    }
+}
+
+/// The checks that a selected record brings; `None` where the record is not judged: bad, or not selected.
+fn own_checks_of(
+    plan: &Plan<'_>,
+    row: &Row<'_>,
+    own: &mut OwnChecks,
+    output: &mut BlockOutput,
+) -> Option<Vec<Arc<Check>>> {
+    let row = match row {
+        Row::Read(row) => row,
+        Row::Bad(bad) => {
+            output.fold.bad_record(bad.clone());
+            output.bad.push(bad.clone());
+            return None;
+        }
+    };
+    output.repeated_ids += u64::from(row.repeated);
+    if !row.selected {
+        output.fold.record_read();
+        return None;
+    }
+    let raw = row.slots.raw.get(Field::Evaluators as usize);
+    let checks = match raw.copied().flatten() {
+        Some(value) => own.of(value, plan.registry, plan.checks),
+        None => Ok(Vec::new()),
+    };
+    match checks {
+        Ok(checks) => {
+            if !output.replayed {
+                output.fold.record_read();
+            }
+            Some(checks)
+        }
+        Err(message) => {
+            let error = RecordError {
+                offset: 0,
+                field: Some("evaluators".into()),
+                message,
+                hint: None,
+            };
+            let bad = bad_record(row.head.file, row.head.line, 1, error);
+            output.fold.bad_record(bad.clone());
+            output.bad.push(bad);
+            None
+        }
+    }
+}
+
+/// Judges one cell as far as that goes without a model, with a reason where somebody asks for it.
+fn judge_pure<'r>(
     plan: &Plan<'_>,
     shared: &Shared<'_>,
-    row: &ReadRow<'r>,
-    own: &[Arc<Check>],
+    index: usize,
+    check: &Check,
+    slots: &'r Slots<'r>,
     arena: &'r Bump,
     bench: &mut Bench,
-    explain_all: bool,
-    judged: &mut Vec<Judged>,
+) -> Begun<'r> {
+    let explain_all = plan.explains;
+    let begun = check.begin(slots, arena, bench, explain_all);
+    let Begun::Done(cell) = &begun else {
+        return begun;
+    };
+    let sampling = plan.samples > 0
+        && shared
+            .full
+            .get(index)
+            .is_none_or(|full| !full.load(Ordering::Relaxed));
+    if sampling
+        && !explain_all
+        && !matches!(cell.verdict, Some(Verdict::Pass) | None)
+        && cell.explanation.is_none()
+    {
+        // Only cells that a report shows are judged again for their reason.
+        return check.begin(slots, arena, bench, true);
+    }
+    begun
+}
+
+/// Folds and renders a judged record. `judged` holds a cell a check; `repeats` the single cells where
+/// checks repeat, else nothing.
+fn put_row<'r>(
+    plan: &Plan<'_>,
+    row: &ReadRow<'r>,
+    own: &[Arc<Check>],
+    judged: &[Judged],
+    repeats: &[Vec<Judged>],
+    arena: &'r Bump,
     output: &mut BlockOutput,
 ) {
-    judged.clear();
     let mut worst: Option<Verdict> = None;
     let checks = || plan.checks.iter().chain(own.iter().map(|check| &**check));
-    for (index, check) in checks().enumerate() {
-        let sampling = plan.samples > 0
-            && shared
-                .full
-                .get(index)
-                .is_none_or(|full| !full.load(Ordering::Relaxed));
-        let mut cell = check.judge(row.slots, arena, bench, explain_all);
-        if sampling
-            && !explain_all
-            && !matches!(cell.verdict, Some(Verdict::Pass) | None)
-            && cell.explanation.is_none()
-        {
-            // Only cells that a report shows are judged again for their reason.
-            cell = check.judge(row.slots, arena, bench, true);
-        }
+    for (index, (check, cell)) in checks().zip(judged).enumerate() {
         if index < plan.checks.len() {
-            output.fold.push(index, &row.head, &cell);
+            output.fold.push(index, &row.head, cell);
         } else {
-            output.fold.push_named(check, &row.head, &cell);
+            output.fold.push_named(check, &row.head, cell);
         }
         worst = match (worst, cell.verdict) {
             (Some(a), Some(b)) => Some(a.worst(b)),
             (a, b) => a.or(b),
         };
-        judged.push(cell);
     }
     output.fold.record_done(worst);
     if plan.renderers.is_empty() {
         return;
     }
-    let pairs = checks().zip(judged.iter());
-    let views = pairs.map(|(check, judged)| CellView {
+    let views = checks().zip(judged.iter()).map(|(check, judged)| CellView {
         check: &check.name,
         info: check.info,
         judged,
     });
     let views = bumpalo::collections::Vec::from_iter_in(views, arena);
+    let single = checks().zip(repeats).flat_map(|(check, cells)| {
+        cells.iter().map(|judged| CellView {
+            check: &check.name,
+            info: check.info,
+            judged,
+        })
+    });
+    let single = bumpalo::collections::Vec::from_iter_in(single, arena);
     for (renderer, out) in plan.renderers.iter().zip(&mut output.rendered) {
-        renderer.record(&row.head, &views, out);
+        let views = if renderer.shows_repeats() && !single.is_empty() {
+            &single
+        } else {
+            &views
+        };
+        renderer.record(&row.head, views, out);
     }
 }
 

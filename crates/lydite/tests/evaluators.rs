@@ -13,7 +13,7 @@ use std::sync::LazyLock;
 use bumpalo::Bump;
 use lydite::check::{Bench, Check, CheckSpec, Judged};
 use lydite::decode::{Decoder, Mapping, Survey, Wanted};
-use lydite::evaluator::{Entry, Registry};
+use lydite::evaluator::{Entry, Example, Registry};
 use lydite::node::Node;
 use lydite::outcome::Verdict;
 use lydite::record::{Field, FieldSet};
@@ -26,8 +26,27 @@ fn here() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
 }
 
+/// Judges with models that say nothing.
 fn judge(entry: &Entry, params: &Node, record: &str) -> Result<CheckResult<'static>, SingleError> {
-    single::judge(entry, entry.info.id, params, record)
+    judge_by(entry, params, record, Vec::new())
+}
+
+/// Judges with models that answer `replies`.
+fn judge_by(
+    entry: &Entry,
+    params: &Node,
+    record: &str,
+    replies: Vec<Value>,
+) -> Result<CheckResult<'static>, SingleError> {
+    if entry.info.models.is_empty() {
+        single::judge(entry, entry.info.id, params, record)
+    } else {
+        single::judge_scripted(entry, entry.info.id, params, record, replies)
+    }
+}
+
+fn replies_of(example: &Example) -> Vec<Value> {
+    serde_json::from_str(example.replies).unwrap()
 }
 
 /// What `expect` says that `got` does not hold.
@@ -100,7 +119,7 @@ fn every_example_holds() {
         for example in entry.info.examples {
             let params = Node::parse(example.params).unwrap();
             let expect: Value = serde_json::from_str(example.expect).unwrap();
-            let got = judge(entry, &params, example.record);
+            let got = judge_by(entry, &params, example.record, replies_of(example));
             if let Some(wrong) = mismatch(&got, &expect, 1e-9) {
                 panic!("{} / {}: {wrong}", entry.info.id, example.title);
             }
@@ -208,7 +227,12 @@ fn not_negates_pass_and_fail_exactly() {
             let has_verdict = entry.info.natural_verdict || params.get("threshold").is_some();
             let mut negated = params.to_json();
             negated["not"] = true.into();
-            let negated = judge(entry, &Node::from_json(&negated), example.record);
+            let negated = judge_by(
+                entry,
+                &Node::from_json(&negated),
+                example.record,
+                replies_of(example),
+            );
             if !has_verdict {
                 assert!(
                     negated.is_err(),
@@ -217,7 +241,7 @@ fn not_negates_pass_and_fail_exactly() {
                 );
                 continue;
             }
-            let plain = judge(entry, &params, example.record).unwrap();
+            let plain = judge_by(entry, &params, example.record, replies_of(example)).unwrap();
             let negated = negated.unwrap();
             assert_eq!(
                 negated.verdict,
@@ -288,7 +312,7 @@ fn every_example_says_why() {
     for entry in Registry::builtin().entries() {
         for example in entry.info.examples {
             let params = Node::parse(example.params).unwrap();
-            let result = judge(entry, &params, example.record).unwrap();
+            let result = judge_by(entry, &params, example.record, replies_of(example)).unwrap();
             let says =
                 result.error.is_some() || result.reason.is_some_and(|reason| !reason.is_empty());
             assert!(
@@ -341,6 +365,8 @@ fn essence(
         trial: 1,
         tags: Vec::new(),
         cluster: None,
+        usage: None,
+        took_ms: None,
         ..line
     })
 }
@@ -691,7 +717,13 @@ fn cases() {
             let record = case["record"]
                 .as_str()
                 .map_or_else(|| case["record"].to_string(), str::to_owned);
-            let got = judge(entry, &params, &record);
+            let replies = case.get("replies").and_then(Value::as_array);
+            let got = judge_by(
+                entry,
+                &params,
+                &record,
+                replies.cloned().unwrap_or_default(),
+            );
             if let Some(wrong) = mismatch(&got, &case["expect"], tolerance) {
                 failures.push(format!(
                     "{place} ({}): {wrong}",

@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::evaluator::ParamErrors;
+use super::Asks;
+use crate::evaluator::{Compat, ParamErrors};
 use crate::node::{DeError, Node, NodeValue, Span};
 use crate::path::FieldPath;
 use crate::record::Field;
@@ -34,10 +35,15 @@ pub struct CheckSpec {
     pub inputs: Vec<(Field, FieldPath)>,
     /// False for a record's own checks: their parameters are literal.
     pub references: bool,
+    /// The models that it asks.
+    pub asks: Asks,
+    /// A prompt in place of the evaluator's.
+    pub prompt: Option<String>,
+    pub compat: Option<Compat>,
 }
 
 impl CheckSpec {
-    /// A check whose `threshold`, `not` and `on_missing` stand among its parameters.
+    /// A check whose `threshold`, `not`, `on_missing`, `mode`, `repeat`, `prompt` and `compat` stand among its parameters.
     pub fn from_flat_params(name: &str, params: &Node) -> Result<Self, CheckErrors> {
         let mut params = params.clone();
         let mut spec = Self {
@@ -62,6 +68,26 @@ impl CheckSpec {
                 spec.negate = node
                     .deserialize_into()
                     .map_err(|error| wrong("not", error))?;
+            }
+            if let Some(node) = take("mode") {
+                spec.asks.mode = node
+                    .deserialize_into()
+                    .map_err(|error| wrong("mode", error))?;
+            }
+            if let Some(node) = take("repeat") {
+                spec.asks.repeat = node
+                    .deserialize_into()
+                    .map_err(|error| wrong("repeat", error))?;
+            }
+            if let Some(node) = take("prompt") {
+                spec.prompt = node
+                    .deserialize_into()
+                    .map_err(|error| wrong("prompt", error))?;
+            }
+            if let Some(node) = take("compat") {
+                spec.compat = node
+                    .deserialize_into()
+                    .map_err(|error| wrong("compat", error))?;
             }
             if let Some(node) = take("on_missing") {
                 spec.on_missing = node
@@ -109,6 +135,7 @@ pub enum CheckPlace {
     When,
     Threshold,
     Not,
+    Prompt,
 }
 
 impl CheckErrors {

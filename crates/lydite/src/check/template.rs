@@ -6,7 +6,7 @@ use bumpalo::Bump;
 use hashbrown::HashTable;
 
 use crate::decode::{RowPath, Wanted};
-use crate::evaluator::{Entry, ParamErrors, Prepare, Prepared};
+use crate::evaluator::{Compat, Entry, ParamErrors, Prepare, Prepared};
 use crate::node::{Node, Span};
 use crate::outcome::Code;
 use crate::path::FieldPath;
@@ -69,6 +69,8 @@ pub(super) fn find_references(
 pub(super) struct Template {
     entry: Entry,
     check: String,
+    prompt: Option<String>,
+    compat: Option<Compat>,
     params: Node,
     pub(super) leaves: Vec<(String, RowPath)>,
 }
@@ -97,14 +99,16 @@ pub(super) struct FilledEntry {
 impl Template {
     pub(super) fn new(
         entry: Entry,
-        check: String,
+        cx: &Prepare<'_>,
         params: Node,
         leaves: Vec<(String, RowPath)>,
     ) -> Result<Self, ParamErrors> {
         entry.check(&params, &|node| whole_reference(node, true).is_some())?;
         Ok(Self {
             entry,
-            check,
+            check: cx.check.to_owned(),
+            prompt: cx.prompt.map(str::to_owned),
+            compat: cx.compat,
             params,
             leaves,
         })
@@ -169,6 +173,8 @@ impl Template {
                 .leaves
                 .iter()
                 .any(|(pointer, _)| pointer.starts_with("/schemas")),
+            prompt: self.prompt.as_deref(),
+            compat: self.compat,
         };
         let prepared = self
             .entry

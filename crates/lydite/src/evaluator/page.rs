@@ -372,6 +372,7 @@ mod tests {
                 params: "",
                 record: "",
                 expect,
+                ..Example::PLAIN
             })
         };
         assert_eq!(

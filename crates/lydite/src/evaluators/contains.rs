@@ -50,18 +50,21 @@ impl Evaluator for Contains {
                 params: "phrase: 30 days",
                 record: r#"{"output": "You have 30 days to return it."}"#,
                 expect: r#"{"verdict": "pass", "score": 1}"#,
+                ..Example::PLAIN
             },
             Example {
                 title: "case counts unless told otherwise",
                 params: "phrase: strasse",
                 record: r#"{"output": "Hauptstraße 5"}"#,
                 expect: r#"{"verdict": "fail", "score": 0}"#,
+                ..Example::PLAIN
             },
             Example {
                 title: "an image is no text",
                 params: "phrase: 30 days",
                 record: r#"{"output": {"parts": [{"type": "image", "uri": "a.png"}]}}"#,
                 expect: r#"{"verdict": "inconclusive", "error": "not_text"}"#,
+                ..Example::PLAIN
             },
         ],
         ..Info::VERDICT

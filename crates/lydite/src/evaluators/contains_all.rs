@@ -49,18 +49,21 @@ impl Evaluator for ContainsAll {
                 params: "phrases: [30 days, receipt]",
                 record: r#"{"output": "Bring the receipt within 30 days."}"#,
                 expect: r#"{"verdict": "pass", "score": 1}"#,
+                ..Example::PLAIN
             },
             Example {
                 title: "one is missing",
                 params: "phrases: [30 days, receipt]",
                 record: r#"{"output": "Within 30 days."}"#,
                 expect: r#"{"verdict": "fail", "score": 0}"#,
+                ..Example::PLAIN
             },
             Example {
                 title: "an answer that is missing is an error",
                 params: "phrases: [a]",
                 record: r#"{"query": "Hi"}"#,
                 expect: r#"{"verdict": "inconclusive", "error": "missing_field"}"#,
+                ..Example::PLAIN
             },
         ],
         ..Info::VERDICT

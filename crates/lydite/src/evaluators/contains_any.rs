@@ -49,18 +49,21 @@ impl Evaluator for ContainsAny {
                 params: "phrases: [refund, money back]",
                 record: r#"{"output": "You get your money back."}"#,
                 expect: r#"{"verdict": "pass", "score": 1}"#,
+                ..Example::PLAIN
             },
             Example {
                 title: "none is",
                 params: "phrases: [refund, money back]",
                 record: r#"{"output": "You get a voucher."}"#,
                 expect: r#"{"verdict": "fail", "score": 0}"#,
+                ..Example::PLAIN
             },
             Example {
                 title: "an answer that is missing is an error",
                 params: "phrases: [a]",
                 record: r#"{"query": "Hi"}"#,
                 expect: r#"{"verdict": "inconclusive", "error": "missing_field"}"#,
+                ..Example::PLAIN
             },
         ],
         ..Info::VERDICT

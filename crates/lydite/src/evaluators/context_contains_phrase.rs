@@ -81,18 +81,21 @@ impl Evaluator for ContextContainsPhrase {
                 params: "phrase: 5 days",
                 record: r#"{"messages": [{"role": "system", "content": "Doc A: refunds take 5 days"}, {"role": "user", "content": "When?"}], "output": "Soon."}"#,
                 expect: r#"{"verdict": "pass", "score": 1}"#,
+                ..Example::PLAIN
             },
             Example {
                 title: "but not said in the response",
                 params: "{phrase: 5 days, context: model_response_only}",
                 record: r#"{"messages": [{"role": "system", "content": "Doc A: refunds take 5 days"}, {"role": "user", "content": "When?"}], "output": "Soon."}"#,
                 expect: r#"{"verdict": "fail", "score": 0}"#,
+                ..Example::PLAIN
             },
             Example {
                 title: "a record without a response is an error",
                 params: "phrase: 5 days",
                 record: r#"{"query": "When?"}"#,
                 expect: r#"{"verdict": "inconclusive", "error": "missing_field"}"#,
+                ..Example::PLAIN
             },
         ],
         ..Info::VERDICT

@@ -49,18 +49,21 @@ impl Evaluator for EndsWith {
                 params: "phrase: Kind regards",
                 record: r#"{"output": "Done. Kind regards"}"#,
                 expect: r#"{"verdict": "pass", "score": 1}"#,
+                ..Example::PLAIN
             },
             Example {
                 title: "something follows",
                 params: "phrase: Kind regards",
                 record: r#"{"output": "Kind regards, B."}"#,
                 expect: r#"{"verdict": "fail", "score": 0}"#,
+                ..Example::PLAIN
             },
             Example {
                 title: "an answer that is missing is an error",
                 params: "phrase: Dear",
                 record: r#"{"query": "Hi"}"#,
                 expect: r#"{"verdict": "inconclusive", "error": "missing_field"}"#,
+                ..Example::PLAIN
             },
         ],
         ..Info::VERDICT

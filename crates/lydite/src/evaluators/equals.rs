@@ -49,18 +49,21 @@ impl Evaluator for Equals {
                 params: "value: {a: 1, b: 2}",
                 record: r#"{"output": "{\"b\": 2, \"a\": 1.0}"}"#,
                 expect: r#"{"verdict": "pass", "score": 1}"#,
+                ..Example::PLAIN
             },
             Example {
                 title: "text that is not JSON cannot equal an object",
                 params: "value: {foo: bar}",
                 record: r#"{"output": "hello world"}"#,
                 expect: r#"{"verdict": "fail", "score": 0}"#,
+                ..Example::PLAIN
             },
             Example {
                 title: "a missing output is an error",
                 params: "value: yes",
                 record: r#"{"query": "Is it?"}"#,
                 expect: r#"{"verdict": "inconclusive", "error": "missing_field"}"#,
+                ..Example::PLAIN
             },
         ],
         ..Info::VERDICT

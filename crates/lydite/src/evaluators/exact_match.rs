@@ -53,18 +53,21 @@ impl Evaluator for ExactMatch {
                 params: "ignore_case: true",
                 record: r#"{"output": "Hello", "reference": "hello"}"#,
                 expect: r#"{"verdict": "pass", "score": 1}"#,
+                ..Example::PLAIN
             },
             Example {
                 title: "white space counts",
                 params: "{}",
                 record: r#"{"output": " a", "reference": "a"}"#,
                 expect: r#"{"verdict": "fail", "score": 0}"#,
+                ..Example::PLAIN
             },
             Example {
                 title: "without a reference there is nothing to compare with",
                 params: "{}",
                 record: r#"{"output": "a"}"#,
                 expect: r#"{"verdict": "inconclusive", "error": "missing_field"}"#,
+                ..Example::PLAIN
             },
         ],
         ..Info::VERDICT

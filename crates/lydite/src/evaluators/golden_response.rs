@@ -69,18 +69,21 @@ impl Evaluator for GoldenResponse {
                 params: "golden_response: Hello, world",
                 record: r#"{"output": "hello world!"}"#,
                 expect: r#"{"verdict": "pass", "score": 1}"#,
+                ..Example::PLAIN
             },
             Example {
                 title: "equality, not containment",
                 params: "golden_response: Burj Khalifa",
                 record: r#"{"output": "The tallest building is the Burj Khalifa."}"#,
                 expect: r#"{"verdict": "fail", "score": 0}"#,
+                ..Example::PLAIN
             },
             Example {
                 title: "a record without an answer is an error, not a zero",
                 params: "golden_response: Burj Khalifa",
                 record: r#"{"query": "Which building is the tallest?"}"#,
                 expect: r#"{"verdict": "inconclusive", "error": "missing_field"}"#,
+                ..Example::PLAIN
             },
         ],
         ..Info::VERDICT

@@ -80,18 +80,21 @@ impl Evaluator for JsonDiff {
                 params: "threshold: 0.5",
                 record: r#"{"output": {"a": 1}, "reference": {"a": 1, "b": 2}}"#,
                 expect: r#"{"verdict": "pass", "score": 0.5}"#,
+                ..Example::PLAIN
             },
             Example {
                 title: "a field that weighs little costs little",
                 params: "threshold: 0.7",
                 record: r#"{"output": {"a": 1, "b": "y"}, "reference": {"a": 1, "b": "x"}, "weights": {"a": 1.0, "b": 0.5}}"#,
                 expect: r#"{"verdict": "fail", "score": 0.6666666666666666}"#,
+                ..Example::PLAIN
             },
             Example {
                 title: "a weight outside [0, 1] is an error",
                 params: "{}",
                 record: r#"{"output": {"a": 1}, "reference": {"a": 1}, "weights": {"a": 1.5}}"#,
                 expect: r#"{"verdict": "inconclusive", "error": "invalid_field"}"#,
+                ..Example::PLAIN
             },
         ],
         ..Info::VERDICT

@@ -46,18 +46,21 @@ impl Evaluator for JsonEditDistance {
                 params: "threshold: 0.1",
                 record: r#"{"output": "{\"a\": 1, \"b\": 2}", "reference": {"a": 1, "b": 3}}"#,
                 expect: r#"{"verdict": "pass", "score": 0.07692307692307693}"#,
+                ..Example::PLAIN
             },
             Example {
                 title: "an output that is not JSON is as far away as can be",
                 params: "threshold: 0.1",
                 record: r#"{"output": "a is 1", "reference": {"a": 1}}"#,
                 expect: r#"{"verdict": "fail", "score": 1}"#,
+                ..Example::PLAIN
             },
             Example {
                 title: "a reference that is not JSON is an error",
                 params: "{}",
                 record: r#"{"output": "{}", "reference": "{a: 1}"}"#,
                 expect: r#"{"verdict": "inconclusive", "error": "not_json"}"#,
+                ..Example::PLAIN
             },
         ],
         ..Info::VERDICT

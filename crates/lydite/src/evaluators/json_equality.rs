@@ -48,18 +48,21 @@ impl Evaluator for JsonEquality {
                 params: "{}",
                 record: r#"{"output": "{\"b\": 1.0, \"a\": [1]}", "reference": {"a": [1], "b": 1}}"#,
                 expect: r#"{"verdict": "pass", "score": 1}"#,
+                ..Example::PLAIN
             },
             Example {
                 title: "true is not 1",
                 params: "{}",
                 record: r#"{"output": "{\"a\": true}", "reference": {"a": 1}}"#,
                 expect: r#"{"verdict": "fail", "score": 0}"#,
+                ..Example::PLAIN
             },
             Example {
                 title: "a reference that is not JSON is an error",
                 params: "{}",
                 record: r#"{"output": "{}", "reference": "{a: 1}"}"#,
                 expect: r#"{"verdict": "inconclusive", "error": "not_json"}"#,
+                ..Example::PLAIN
             },
         ],
         ..Info::VERDICT

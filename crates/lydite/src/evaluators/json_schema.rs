@@ -66,18 +66,21 @@ impl Evaluator for JsonSchemaOfReference {
                 params: "{}",
                 record: r#"{"output": "[1, 2]", "reference": {"type": "array", "items": {"type": "integer"}}}"#,
                 expect: r#"{"verdict": "pass", "score": 1}"#,
+                ..Example::PLAIN
             },
             Example {
                 title: "not valid",
                 params: "{}",
                 record: r#"{"output": "[1, \"b\"]", "reference": {"type": "array", "items": {"type": "integer"}}}"#,
                 expect: r#"{"verdict": "fail", "score": 0}"#,
+                ..Example::PLAIN
             },
             Example {
                 title: "a reference that is no schema is an error",
                 params: "{}",
                 record: r#"{"output": "[1]", "reference": {"type": "arrow"}}"#,
                 expect: r#"{"verdict": "inconclusive", "error": "invalid_field"}"#,
+                ..Example::PLAIN
             },
         ],
         ..Info::VERDICT

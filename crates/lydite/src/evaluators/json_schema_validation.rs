@@ -77,18 +77,21 @@ impl Evaluator for JsonSchemaValidation {
                 params: "schema: {type: object, properties: {name: {type: string}}, required: [name]}",
                 record: r#"{"output": "{\"name\": \"a\", \"x\": 1}"}"#,
                 expect: r#"{"verdict": "pass", "score": 1}"#,
+                ..Example::PLAIN
             },
             Example {
                 title: "strict does not",
                 params: "{strict: enabled, schema: {type: object, properties: {name: {type: string}}, required: [name]}}",
                 record: r#"{"output": "{\"name\": \"a\", \"x\": 1}"}"#,
                 expect: r#"{"verdict": "fail", "score": 0}"#,
+                ..Example::PLAIN
             },
             Example {
                 title: "a missing output is an error",
                 params: "{}",
                 record: r#"{"query": "As JSON, please."}"#,
                 expect: r#"{"verdict": "inconclusive", "error": "missing_field"}"#,
+                ..Example::PLAIN
             },
         ],
         ..Info::VERDICT

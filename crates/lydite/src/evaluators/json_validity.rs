@@ -41,18 +41,21 @@ impl Evaluator for JsonValidity {
                 params: "{}",
                 record: r#"{"output": "```json\n{\"a\": 1}\n```"}"#,
                 expect: r#"{"verdict": "pass", "score": 1}"#,
+                ..Example::PLAIN
             },
             Example {
                 title: "a trailing comma is not JSON",
                 params: "{}",
                 record: r#"{"output": "{\"a\": 1,}"}"#,
                 expect: r#"{"verdict": "fail", "score": 0}"#,
+                ..Example::PLAIN
             },
             Example {
                 title: "a missing output is an error",
                 params: "{}",
                 record: r#"{"query": "List them as JSON."}"#,
                 expect: r#"{"verdict": "inconclusive", "error": "missing_field"}"#,
+                ..Example::PLAIN
             },
         ],
         ..Info::VERDICT

@@ -56,18 +56,21 @@ impl Evaluator for PairwiseStringDistance {
                 params: "{distance: indel, threshold: 0.1}",
                 record: r#"{"candidates": ["Mindy is the CTO", "Mindy is the CEO"]}"#,
                 expect: r#"{"verdict": "pass", "score": 0.0625}"#,
+                ..Example::PLAIN
             },
             Example {
                 title: "two that are not",
                 params: "{distance: indel, threshold: 0.1}",
                 record: r#"{"output": "kitten", "output_b": "sitting"}"#,
                 expect: r#"{"verdict": "fail", "score": 0.38461538461538464}"#,
+                ..Example::PLAIN
             },
             Example {
                 title: "three candidates are no pair",
                 params: "distance: indel",
                 record: r#"{"candidates": ["a", "b", "c"]}"#,
                 expect: r#"{"verdict": "inconclusive", "error": "invalid_field"}"#,
+                ..Example::PLAIN
             },
         ],
         ..Info::VERDICT

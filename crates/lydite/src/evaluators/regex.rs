@@ -66,18 +66,21 @@ impl Evaluator for Regex {
                 params: r"pattern: '\d{4}-\d{2}-\d{2}'",
                 record: r#"{"output": "Due on 2026-12-01."}"#,
                 expect: r#"{"verdict": "pass", "score": 1}"#,
+                ..Example::PLAIN
             },
             Example {
                 title: "the answer is more than a date",
                 params: r"{pattern: '\d{4}-\d{2}-\d{2}', mode: full}",
                 record: r#"{"output": "Due on 2026-12-01."}"#,
                 expect: r#"{"verdict": "fail", "score": 0}"#,
+                ..Example::PLAIN
             },
             Example {
                 title: "an answer that is missing is an error",
                 params: r"pattern: '\d'",
                 record: r#"{"query": "When is it due?"}"#,
                 expect: r#"{"verdict": "inconclusive", "error": "missing_field"}"#,
+                ..Example::PLAIN
             },
         ],
         ..Info::VERDICT

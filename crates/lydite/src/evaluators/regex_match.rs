@@ -50,18 +50,21 @@ impl Evaluator for RegexMatch {
                 params: "{}",
                 record: r#"{"output": "abc", "reference": "a"}"#,
                 expect: r#"{"verdict": "pass", "score": 1}"#,
+                ..Example::PLAIN
             },
             Example {
                 title: "not found further on",
                 params: "{}",
                 record: r#"{"output": "abc", "reference": "b"}"#,
                 expect: r#"{"verdict": "fail", "score": 0}"#,
+                ..Example::PLAIN
             },
             Example {
                 title: "a record's bad pattern is an error, not a fail",
                 params: "{}",
                 record: r#"{"output": "abc", "reference": "(a"}"#,
                 expect: r#"{"verdict": "inconclusive", "error": "invalid_field"}"#,
+                ..Example::PLAIN
             },
         ],
         ..Info::VERDICT

@@ -49,18 +49,21 @@ impl Evaluator for StartsWith {
                 params: "phrase: Dear",
                 record: r#"{"output": "Dear Ms Okafor, …"}"#,
                 expect: r#"{"verdict": "pass", "score": 1}"#,
+                ..Example::PLAIN
             },
             Example {
                 title: "it stands further on",
                 params: "phrase: Dear",
                 record: r#"{"output": "My Dear"}"#,
                 expect: r#"{"verdict": "fail", "score": 0}"#,
+                ..Example::PLAIN
             },
             Example {
                 title: "an answer that is missing is an error",
                 params: "phrase: Dear",
                 record: r#"{"query": "Hi"}"#,
                 expect: r#"{"verdict": "inconclusive", "error": "missing_field"}"#,
+                ..Example::PLAIN
             },
         ],
         ..Info::VERDICT

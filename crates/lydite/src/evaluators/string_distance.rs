@@ -60,18 +60,21 @@ impl Evaluator for StringDistance {
                 params: "{distance: levenshtein, threshold: 0.1}",
                 record: r#"{"output": "Mindy is the CTO", "reference": "Mindy is the CEO"}"#,
                 expect: r#"{"verdict": "pass", "score": 0.0625}"#,
+                ..Example::PLAIN
             },
             Example {
                 title: "three edits of seven letters are too many",
                 params: "{distance: levenshtein, threshold: 0.1}",
                 record: r#"{"output": "kitten", "reference": "sitting"}"#,
                 expect: r#"{"verdict": "fail", "score": 0.42857142857142855}"#,
+                ..Example::PLAIN
             },
             Example {
                 title: "nothing to measure the distance from",
                 params: "distance: levenshtein",
                 record: r#"{"output": "kitten"}"#,
                 expect: r#"{"verdict": "inconclusive", "error": "missing_field"}"#,
+                ..Example::PLAIN
             },
         ],
         ..Info::VERDICT

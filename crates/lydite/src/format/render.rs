@@ -21,6 +21,11 @@ pub trait Renderer: Send + Sync {
         false
     }
 
+    /// Whether it shows each repeat of a cell; else repeats come as one.
+    fn shows_repeats(&self) -> bool {
+        false
+    }
+
     /// Whether nothing can be written before the report is there.
     fn needs_report_first(&self) -> bool {
         false

@@ -16,6 +16,10 @@ impl Renderer for ResultsJsonl {
         "jsonl"
     }
 
+    fn shows_repeats(&self) -> bool {
+        true
+    }
+
     fn needs_explanations(&self) -> bool {
         true
     }

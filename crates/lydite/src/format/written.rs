@@ -11,6 +11,7 @@ use crate::results::{CellView, CheckResult, Lines, RecordHead};
 use crate::suite::gate::Gate;
 
 const INFO: Info = Info {
+    models: &[],
     id: "made_up",
     aliases: &[],
     origin: Origin::Field,
@@ -78,6 +79,7 @@ fn judged(cell: Cell, threshold: Option<f64>, reason: Option<&'static str>) -> J
     let explanation =
         reason.map(|reason| Explanation::reason(reason).with(Evidence::span("output", 0, 3)));
     Judged {
+        spent: None,
         cell,
         verdict,
         natural,

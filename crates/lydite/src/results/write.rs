@@ -45,6 +45,16 @@ pub fn write_result(out: &mut Vec<u8>, line: &CheckResult<'_>) {
         push_serialised(out, b",\"error\":", error);
     }
     push_optional(out, b",\"skipped\":", line.skipped.as_deref());
+    if let Some(usage) = &line.usage {
+        push_serialised(out, b",\"usage\":", usage);
+    }
+    if let Some(took) = line.took_ms {
+        out.extend_from_slice(b",\"took_ms\":");
+        push_integer(out, took);
+    }
+    if line.cached {
+        out.extend_from_slice(b",\"cached\":true");
+    }
     push_list(out, b",\"tags\":", line.tags.iter().map(|tag| &**tag));
     push_optional(out, b",\"cluster\":", line.cluster.as_deref());
     push_place(out, line.file, line.line.map_or(0, NonZeroU64::get));
@@ -282,7 +292,7 @@ mod tests {
             (skipped, cluster) in (prop::option::of(texts()), prop::option::of(texts())),
             (file, line) in (0_u32..3, 0_u64..3),
         ) -> CheckResult<'static> {
-            CheckResult {
+            CheckResult { usage: None, took_ms: None, cached: false,
                 record, model, trial, check, repeat, verdict, natural, score, label, reason,
                 evidence: spans.iter().map(|&start| Evidence::span("output", start, start + 1)).collect::<Vec<_>>().into(),
                 warnings,
@@ -310,6 +320,7 @@ mod tests {
             flags: 0,
         };
         let judged = |cell, verdict, natural| Judged {
+            spent: None,
             cell,
             verdict,
             natural,

@@ -546,6 +546,9 @@ pub(super) fn spec(draft: &Draft, references: bool) -> CheckSpec {
             .map(|input| (input.field, input.path.clone()))
             .collect(),
         references,
+        asks: draft.asks.clone(),
+        prompt: draft.prompt.clone(),
+        compat: draft.compat,
     }
 }
 
@@ -561,6 +564,7 @@ pub(super) fn report(desk: &mut Desk, draft: &Draft, errors: CheckErrors) {
                 _ => format!("{}: {}", draft.called, error.message),
             },
             CheckPlace::When => format!("`when`: {}", error.message),
+            CheckPlace::Prompt => format!("`prompt`: {}", error.message),
             CheckPlace::Input(field) => format!("`{field}`: {}", error.message),
             CheckPlace::Threshold | CheckPlace::Not => error.message,
         };
@@ -575,6 +579,7 @@ fn known(draft: &Draft) -> Option<Known<'_>> {
     Some(Known {
         name,
         info,
+        range: info.range,
         grades: draft.threshold.is_some() || info.natural_verdict,
     })
 }

@@ -3,8 +3,8 @@
 use super::error::{Desk, found, key_text};
 use super::inputs::{self, Input};
 use super::{keys, names};
-use crate::check::{CheckPlace, OnMissing};
-use crate::evaluator::{Entry, Registry};
+use crate::check::{Asks, CheckPlace, OnMissing};
+use crate::evaluator::{Compat, Entry, Registry};
 use crate::node::{Node, NodeValue, Scalar, Span, did_you_mean};
 use crate::record::Field;
 
@@ -23,6 +23,9 @@ pub(super) struct Draft {
     pub(super) on_missing: OnMissing,
     pub(super) when: Option<String>,
     pub(super) inputs: Vec<Input>,
+    pub(super) asks: Asks,
+    pub(super) prompt: Option<String>,
+    pub(super) compat: Option<Compat>,
     pub(super) places: Places,
     /// Its parameters could not be read, so that compiling it would only find errors that follow.
     pub(super) incomplete: bool,
@@ -39,6 +42,7 @@ pub(super) struct Places {
     threshold: Span,
     when: Span,
     not: Span,
+    prompt: Span,
 }
 
 impl Draft {
@@ -53,6 +57,9 @@ impl Draft {
             on_missing: OnMissing::default(),
             when: None,
             inputs: Vec::new(),
+            asks: Asks::default(),
+            prompt: None,
+            compat: None,
             places: Places {
                 check,
                 evaluator,
@@ -81,6 +88,7 @@ impl Draft {
             CheckPlace::When => self.places.when,
             CheckPlace::Threshold => self.places.threshold,
             CheckPlace::Not => self.places.not,
+            CheckPlace::Prompt => self.places.prompt,
         };
         if span.is_known() {
             span

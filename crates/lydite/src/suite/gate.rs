@@ -159,16 +159,18 @@ impl Op {
 pub struct Known<'a> {
     pub name: &'a str,
     pub info: &'a Info,
+    pub range: (Option<f64>, Option<f64>),
     /// Whether it gives verdicts, and so a pass rate.
     pub grades: bool,
 }
 
 impl<'a> From<&'a Check> for Known<'a> {
     fn from(check: &'a Check) -> Self {
-        let grades = check.threshold.is_some() || check.info.natural_verdict;
+        let grades = check.threshold.is_some() || check.scale.natural_verdict;
         Self {
             name: &check.name,
             info: check.info,
+            range: check.scale.range,
             grades,
         }
     }
@@ -696,7 +698,7 @@ fn on_scale(
     let Some(check) = check else {
         return Ok((number.share(), Unit::Plain));
     };
-    let (least, most) = check.info.range;
+    let (least, most) = check.range;
     if number.percent && (least, most) != (Some(0.0), Some(1.0)) {
         return Err(GateError::new(
             format!(

@@ -546,36 +546,43 @@ fn gates() {
     let info = |id: &str| registry.get(id).unwrap().info;
     let known = [
         Known {
+            range: (Some(0.0), Some(1.0)),
             name: "exact",
             info: info("exact_match"),
             grades: true,
         },
         Known {
+            range: (Some(0.0), Some(1.0)),
             name: "my check",
             info: info("contains"),
             grades: true,
         },
         Known {
+            range: (Some(0.0), Some(1.0)),
             name: "a.b",
             info: info("contains"),
             grades: true,
         },
         Known {
+            range: (Some(0.0), Some(1.0)),
             name: "a",
             info: info("contains"),
             grades: true,
         },
         Known {
+            range: (Some(0.0), Some(1.0)),
             name: "x.mean",
             info: info("contains"),
             grades: true,
         },
         Known {
+            range: (Some(0.0), Some(1.0)),
             name: "dist",
             info: info("string_distance"),
             grades: false,
         },
         Known {
+            range: (Some(0.0), Some(1.0)),
             name: "errors",
             info: info("contains"),
             grades: true,
@@ -870,7 +877,7 @@ proptest! {
     #[test]
     fn any_text_is_a_gate_or_an_error(text in "(errors|exact\\.|'exact'\\.|.{0,5})(pass_rate|mean\\.low|.{0,5})\\s?[<>=!≥]{0,2}.{0,6}%?") {
         let registry = registry();
-        let known = [Known { name: "exact", info: registry.get("exact_match").unwrap().info, grades: true }];
+        let known = [Known { range: (Some(0.0), Some(1.0)),  name: "exact", info: registry.get("exact_match").unwrap().info, grades: true }];
         if let Ok((gate, _)) = Gate::parse(&text, Span::default(), &known) {
             prop_assert!(gate.value.is_finite() && gate.value >= 0.0);
             prop_assert!(regex::Regex::new(&gate::pattern()).unwrap().is_match(&text), "{}", text);

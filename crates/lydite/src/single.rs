@@ -49,7 +49,7 @@ pub fn judge_scripted(
     replies: Vec<serde_json::Value>,
 ) -> Result<CheckResult<'static>, SingleError> {
     let mut wanted = Wanted::default();
-    let mut spec = CheckSpec::from_flat_params(name, params)?;
+    let mut spec = CheckSpec::from_flat_asking_params(name, params)?;
     let model = |name: &str| ModelSpec::new(Provider::Scripted, name);
     spec.asks.judges = vec![model("judge")];
     spec.asks.embedder = Some(model("embedder"));

@@ -43,7 +43,7 @@ pub struct CheckSpec {
 }
 
 impl CheckSpec {
-    /// A check whose `threshold`, `not`, `on_missing`, `mode`, `repeat`, `prompt` and `compat` stand among its parameters.
+    /// A check whose `threshold`, `not` and `on_missing` stand among its parameters.
     pub fn from_flat_params(name: &str, params: &Node) -> Result<Self, CheckErrors> {
         let mut params = params.clone();
         let mut spec = Self {
@@ -69,26 +69,6 @@ impl CheckSpec {
                     .deserialize_into()
                     .map_err(|error| wrong("not", error))?;
             }
-            if let Some(node) = take("mode") {
-                spec.asks.mode = node
-                    .deserialize_into()
-                    .map_err(|error| wrong("mode", error))?;
-            }
-            if let Some(node) = take("repeat") {
-                spec.asks.repeat = node
-                    .deserialize_into()
-                    .map_err(|error| wrong("repeat", error))?;
-            }
-            if let Some(node) = take("prompt") {
-                spec.prompt = node
-                    .deserialize_into()
-                    .map_err(|error| wrong("prompt", error))?;
-            }
-            if let Some(node) = take("compat") {
-                spec.compat = node
-                    .deserialize_into()
-                    .map_err(|error| wrong("compat", error))?;
-            }
             if let Some(node) = take("on_missing") {
                 spec.on_missing = node
                     .deserialize_into()
@@ -96,6 +76,47 @@ impl CheckSpec {
             }
         }
         spec.params = Some(params);
+        Ok(spec)
+    }
+}
+
+impl CheckSpec {
+    /// The same with `mode`, `repeat`, `prompt` and `compat` among the parameters, for an evaluator that asks models.
+    pub fn from_flat_asking_params(name: &str, params: &Node) -> Result<Self, CheckErrors> {
+        let mut spec = Self::from_flat_params(name, params)?;
+        let Some(Node {
+            value: NodeValue::Mapping(entries),
+            ..
+        }) = &mut spec.params
+        else {
+            return Ok(spec);
+        };
+        let mut take = |key: &str| {
+            let index = entries
+                .iter()
+                .position(|(name, _)| name.as_str() == Some(key))?;
+            Some(entries.remove(index).1)
+        };
+        if let Some(node) = take("mode") {
+            spec.asks.mode = node
+                .deserialize_into()
+                .map_err(|error| wrong("mode", error))?;
+        }
+        if let Some(node) = take("repeat") {
+            spec.asks.repeat = node
+                .deserialize_into()
+                .map_err(|error| wrong("repeat", error))?;
+        }
+        if let Some(node) = take("prompt") {
+            spec.prompt = node
+                .deserialize_into()
+                .map_err(|error| wrong("prompt", error))?;
+        }
+        if let Some(node) = take("compat") {
+            spec.compat = node
+                .deserialize_into()
+                .map_err(|error| wrong("compat", error))?;
+        }
         Ok(spec)
     }
 }

@@ -3,13 +3,20 @@
 //! To add one: copy the nearest file, edit it top to bottom, add its two lines here (`pub mod`, and
 //! its entry in [`ALL`]), write cases in `tests/cases/<id>.jsonl`, run `cargo xtask generate`.
 
+pub mod answer_relevance;
+pub mod classify;
+pub mod closed_qa;
 pub mod contains;
 pub mod contains_all;
 pub mod contains_any;
 pub mod context_contains_phrase;
+pub mod context_recall;
+pub mod context_relevance;
 pub mod ends_with;
 pub mod equals;
 pub mod exact_match;
+pub mod factuality;
+pub mod g_eval;
 pub mod golden_response;
 pub mod json_diff;
 pub mod json_edit_distance;
@@ -20,23 +27,37 @@ pub mod json_validity;
 pub mod pairwise_string_distance;
 pub mod regex;
 pub mod regex_match;
+pub mod rubric;
+pub mod select_best;
 pub mod starts_with;
 pub mod string_distance;
+pub mod summary_quality;
 
+mod graded;
 mod json_value;
+mod material;
 mod options;
+mod prompts;
+mod shown;
 
 use crate::evaluator::Entry;
 
 /// All evaluators that Lydite ships. Lists, schemas, docs and tests are derived from it.
 pub static ALL: &[fn() -> Entry] = &[
+    Entry::of::<answer_relevance::AnswerRelevance>,
+    Entry::of::<classify::Classify>,
+    Entry::of::<closed_qa::ClosedQa>,
     Entry::of::<contains::Contains>,
     Entry::of::<contains_all::ContainsAll>,
     Entry::of::<contains_any::ContainsAny>,
     Entry::of::<context_contains_phrase::ContextContainsPhrase>,
+    Entry::of::<context_recall::ContextRecall>,
+    Entry::of::<context_relevance::ContextRelevance>,
     Entry::of::<ends_with::EndsWith>,
     Entry::of::<equals::Equals>,
     Entry::of::<exact_match::ExactMatch>,
+    Entry::of::<factuality::Factuality>,
+    Entry::of::<g_eval::GEval>,
     Entry::of::<golden_response::GoldenResponse>,
     Entry::of::<json_diff::JsonDiff>,
     Entry::of::<json_edit_distance::JsonEditDistance>,
@@ -47,6 +68,9 @@ pub static ALL: &[fn() -> Entry] = &[
     Entry::of::<pairwise_string_distance::PairwiseStringDistance>,
     Entry::of::<regex::Regex>,
     Entry::of::<regex_match::RegexMatch>,
+    Entry::of::<rubric::Rubric>,
+    Entry::of::<select_best::SelectBest>,
     Entry::of::<starts_with::StartsWith>,
     Entry::of::<string_distance::StringDistance>,
+    Entry::of::<summary_quality::SummaryQuality>,
 ];

@@ -270,3 +270,6 @@ impl From<Cell> for Failure {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

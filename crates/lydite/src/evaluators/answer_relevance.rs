@@ -14,7 +14,9 @@ use crate::evaluator::{
     Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, Role, Scorer,
 };
 use crate::judge::read::{self, Misread, Read};
-use crate::judge::{Ask, Failure, Fill, JudgeContext, Labels, Outcome, Place, Prompt, typed};
+use crate::judge::{
+    Ask, Failure, Fill, JudgeContext, Label, Labels, Outcome, Place, Prompt, typed,
+};
 use crate::model::{BoxFuture, Order};
 use crate::outcome::{Cell, Code, Evidence, Explanation};
 use crate::record::{Field, FieldSet, Row};
@@ -116,7 +118,10 @@ impl Evaluator for AnswerRelevance {
             prompt: prompt(cx, PROMPT, &PLACES, &["output"])?,
             count: usize::from(self.questions),
             schema: schema(self.questions),
-            yes_no: Labels::yes_no(),
+            truth: Labels::new(vec![
+                Label::new("true", &["yes", "1"]),
+                Label::new("false", &["no", "0"]),
+            ]),
         }))
     }
 }
@@ -135,7 +140,7 @@ struct ByJudge {
     prompt: Prompt,
     count: usize,
     schema: Arc<Value>,
-    yes_no: Labels,
+    truth: Labels,
 }
 
 /// A question that the output answers.
@@ -165,7 +170,10 @@ impl ByJudge {
         let ask = Ask {
             name: "answer_relevance",
             prompt: &self.prompt,
-            fill: &[("output", Fill::Data(output)), ("count", Fill::words(count))],
+            fill: &[
+                ("output", Fill::Data(output)),
+                ("count", Fill::words(count)),
+            ],
             order: Order::Ab,
         };
         let schema = Arc::clone(&self.schema);
@@ -185,7 +193,8 @@ impl ByJudge {
             rounded(mean)
         );
         let pairs = questions.iter().zip(cosines).enumerate();
-        let evidence = pairs.map(|(index, (question, cosine))| question.evidence(index).set("cosine", cosine));
+        let evidence =
+            pairs.map(|(index, (question, cosine))| question.evidence(index).set("cosine", cosine));
         Ok(Outcome::new(
             Cell::measured(mean.clamp(0.0, 1.0)),
             Explanation {
@@ -209,30 +218,29 @@ impl ByJudge {
             let text = text.map(str::trim).filter(|text| !text.is_empty());
             Ok(Question {
                 text: text.ok_or_else(unreadable)?.to_owned(),
-                is_noncommittal: self.flag(entry.get("noncommittal").ok_or_else(unreadable)?)?,
+                is_noncommittal: read::label(
+                    entry.get("noncommittal").ok_or_else(unreadable)?,
+                    &self.truth,
+                )?
+                .value
+                    == 0,
             })
         });
         let questions = questions.collect::<Result<Vec<_>, Misread>>()?;
         if questions.len() != self.count {
             return Err(Misread::new(
                 Code::VerdictCountMismatch,
-                format!("{} questions were asked for and {} came", self.count, questions.len()),
+                format!(
+                    "{} questions were asked for and {} came",
+                    self.count,
+                    questions.len()
+                ),
             ));
         }
         Ok(Read {
             value: questions,
             flags: 0,
         })
-    }
-
-    /// A truth value, also as 1, 0 or a word.
-    fn flag(&self, value: &Value) -> Result<bool, Misread> {
-        match value {
-            Value::Bool(flag) => Ok(*flag),
-            Value::Number(number) if number.as_u64() == Some(1) => Ok(true),
-            Value::Number(number) if number.as_u64() == Some(0) => Ok(false),
-            other => Ok(read::label(other, &self.yes_no)?.value == 0),
-        }
     }
 }
 
@@ -267,7 +275,8 @@ fn cosines(vectors: &[Arc<[f32]>]) -> Result<Vec<f64>, Failure> {
         return Ok(Vec::new());
     };
     let cosines = questions.iter().map(|question| {
-        cosine_similarity(query, question).map_err(|error| Failure::new(error.into(), error.to_string()))
+        cosine_similarity(query, question)
+            .map_err(|error| Failure::new(error.into(), error.to_string()))
     });
     cosines.collect()
 }

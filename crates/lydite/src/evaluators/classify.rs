@@ -178,7 +178,9 @@ impl LabelSet {
             if name.trim().is_empty() || !folded.insert(name.trim().to_lowercase()) {
                 return Err(ParamErrors::with_help(
                     "/labels",
-                    format!("the label {name:?} is blank, or stands twice (letters' case does not count)"),
+                    format!(
+                        "the label {name:?} is blank, or stands twice (letters' case does not count)"
+                    ),
                     "give every label a name of its own",
                 ));
             }

@@ -120,7 +120,10 @@ impl Evaluator for ContextRecall {
     };
 
     fn prepare(self, cx: &Prepare<'_>) -> Result<Scorer, ParamErrors> {
-        let own = Prepare { prompt: None, ..*cx };
+        let own = Prepare {
+            prompt: None,
+            ..*cx
+        };
         Ok(Scorer::judged(ByJudge {
             statements: prompt(&own, STATEMENTS_PROMPT, &STATEMENTS_PLACES, &[])?,
             attribution: prompt(cx, PROMPT, &PLACES, &["contexts", "statements"])?,
@@ -165,7 +168,9 @@ impl ByJudge {
         for (index, reference) in references.iter().enumerate() {
             let recall = self.recall(row, reference, cx).await?;
             if let Some(recall) = recall
-                && best.as_ref().is_none_or(|(_, than)| recall.score > than.score)
+                && best
+                    .as_ref()
+                    .is_none_or(|(_, than)| recall.score > than.score)
             {
                 best = Some((index, recall));
             }
@@ -200,7 +205,10 @@ impl ByJudge {
         let ask = Ask {
             name: "statements",
             prompt: &self.statements,
-            fill: &[("query", query.clone()), ("reference", Fill::data(reference))],
+            fill: &[
+                ("query", query.clone()),
+                ("reference", Fill::data(reference)),
+            ],
             order: Order::Ab,
         };
         let statements = cx.list(&ask, "statements").await?;

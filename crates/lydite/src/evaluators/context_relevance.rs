@@ -59,7 +59,10 @@ const RELEVANT: usize = 0;
 fn labels() -> Labels {
     Labels::new(vec![
         Label::new("relevant", &["yes", "true"]),
-        Label::new("irrelevant", &["not relevant", "not_relevant", "no", "false"]),
+        Label::new(
+            "irrelevant",
+            &["not relevant", "not_relevant", "no", "false"],
+        ),
     ])
 }
 
@@ -151,7 +154,9 @@ impl ByJudge {
 
 /// All sentences of the contexts, trimmed; blank ones and ones without a letter or digit are left out.
 fn sentences<'r>(chunks: &[ContextChunk<'r>]) -> Vec<&'r str> {
-    let all = chunks.iter().flat_map(|chunk| chunk.document.unicode_sentences());
+    let all = chunks
+        .iter()
+        .flat_map(|chunk| chunk.document.unicode_sentences());
     all.map(str::trim).collect()
 }
 
@@ -169,7 +174,10 @@ mod tests {
             grade: None,
         };
         let cases: [(&[&str], &[&str]); 5] = [
-            (&["One. Two!  Three?", "Four"], &["One.", "Two!", "Three?", "Four"]),
+            (
+                &["One. Two!  Three?", "Four"],
+                &["One.", "Two!", "Three?", "Four"],
+            ),
             (&["It is 3.5 m. Yes."], &["It is 3.5 m.", "Yes."]),
             (&["一つ。二つ。"], &["一つ。", "二つ。"]),
             (&["", " \n ", "..."], &[]),

@@ -150,9 +150,7 @@ impl Evaluator for GEval {
         let prompt = material.prompt(cx, PROMPT, &PLACES, &[])?;
         let steps_prompt = Prompt::new(STEPS_PROMPT, &STEPS_PLACES, &[])
             .map_err(|error| ParamErrors::with_help("", error.message, error.help))?;
-        let criteria = self
-            .criteria
-            .filter(|criteria| !criteria.trim().is_empty());
+        let criteria = self.criteria.filter(|criteria| !criteria.trim().is_empty());
         let steps = self.steps.filter(|steps| !steps.is_empty());
         if criteria.is_none() && steps.is_none() {
             return Err(ParamErrors::with_help(
@@ -200,7 +198,9 @@ fn scale(given: Option<[i32; 2]>, rubric: Option<&[Band]>) -> Result<[i32; 2], P
     if wrong {
         return Err(ParamErrors::with_help(
             "/rubric",
-            format!("ranges of the rubric overlap, run backwards or leave the scale [{least}, {most}]"),
+            format!(
+                "ranges of the rubric overlap, run backwards or leave the scale [{least}, {most}]"
+            ),
             "give every range as [least, greatest], none inside another",
         ));
     }

@@ -163,10 +163,7 @@ impl Material {
 }
 
 /// The query, or words that there is none.
-pub(super) fn query_or_none<'r>(
-    row: &Row<'r>,
-    cx: &JudgeContext<'_>,
-) -> Result<Fill<'r>, Failure> {
+pub(super) fn query_or_none<'r>(row: &Row<'r>, cx: &JudgeContext<'_>) -> Result<Fill<'r>, Failure> {
     match row.query() {
         Some(_) => Ok(Fill::Data(shown(row, Field::Query, cx)?)),
         None => Ok(Fill::words(NONE)),

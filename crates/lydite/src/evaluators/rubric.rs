@@ -6,12 +6,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::graded::{explained, graded, whole_or_part};
+use super::graded::{explained, graded, share, whole_or_part};
 use super::material::{Material, READS, Shown};
 use super::options::quote_all;
 use crate::evaluator::{Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, Scorer};
 use crate::judge::read::{self, Misread, Read};
-use crate::judge::{Ask, Failure, Fill, Item, JudgeContext, Label, Labels, Outcome, Place, Prompt, Scale, typed};
+use crate::judge::{
+    Ask, Failure, Fill, Item, JudgeContext, Label, Labels, Outcome, Place, Prompt, Scale, typed,
+};
 use crate::model::{BoxFuture, Order};
 use crate::outcome::{Code, Evidence, Explanation, Verdict};
 use crate::record::{Field, FieldSet, Row};
@@ -211,6 +213,13 @@ fn weighted(items: Vec<RubricItem>) -> Result<Vec<WeightedItem>, ParamErrors> {
             ));
         }
     }
+    let all: f64 = items.iter().map(|item| item.weight).sum();
+    if !all.is_finite() {
+        return Err(ParamErrors::one(
+            "/items",
+            "the weights are too great to be added up",
+        ));
+    }
     Ok(items)
 }
 
@@ -246,7 +255,9 @@ impl WholeByJudge {
             order: Order::Ab,
         };
         let schema = Arc::clone(&self.reader.schema);
-        let said = cx.typed(&ask, schema, &|value| self.reader.read(value)).await?;
+        let said = cx
+            .typed(&ask, schema, &|value| self.reader.read(value))
+            .await?;
         let verdict = Verdict::from_bool(said.passes);
         Ok(Outcome::new(
             graded(said.score, verdict),
@@ -295,12 +306,19 @@ impl Reader {
 
     fn read(&self, value: &Value) -> Result<Read<Whole>, Misread> {
         let verdict = value.get("verdict").or_else(|| value.get("pass"));
-        let verdict = verdict.map(|verdict| self.label(verdict)).transpose()?;
+        let verdict = verdict
+            .map(|verdict| read::label(verdict, &self.labels))
+            .transpose()?;
         let score = value.get("score");
-        let score = score.map(|score| read::number(score, &self.scale)).transpose()?;
+        let score = score
+            .map(|score| read::number(score, &self.scale))
+            .transpose()?;
         let (passes, score_value) = match (&verdict, &score) {
             (Some(verdict), Some(score)) => agreeing(verdict.value == MET, score.value)?,
-            (Some(verdict), None) => (verdict.value == MET, f64::from(u8::from(verdict.value == MET))),
+            (Some(verdict), None) => (
+                verdict.value == MET,
+                f64::from(u8::from(verdict.value == MET)),
+            ),
             // Only the ends of the scale say a verdict by themselves.
             (None, Some(score)) if score.value <= 0.0 => (false, 0.0),
             (None, Some(score)) if score.value >= 1.0 => (true, 1.0),
@@ -316,20 +334,14 @@ impl Reader {
             value: Whole {
                 passes,
                 score: score_value,
-                reason: reason.and_then(Value::as_str).unwrap_or_default().trim().to_owned(),
+                reason: reason
+                    .and_then(Value::as_str)
+                    .unwrap_or_default()
+                    .trim()
+                    .to_owned(),
             },
             flags: verdict.map_or(0, |read| read.flags) | score.map_or(0, |read| read.flags),
         })
-    }
-
-    fn label(&self, verdict: &Value) -> Result<Read<usize>, Misread> {
-        match verdict {
-            Value::Bool(passes) => Ok(Read {
-                value: usize::from(!passes),
-                flags: 0,
-            }),
-            other => read::label(other, &self.labels),
-        }
     }
 }
 
@@ -341,7 +353,9 @@ fn agreeing(passes: bool, score: f64) -> Result<(bool, f64), Misread> {
     let verdict = Verdict::from_bool(passes).as_str();
     Err(Misread::new(
         Code::JudgeContradiction,
-        format!("the verdict `{verdict}` and the score {score} contradict each other: the score is 0.5 or more exactly where the verdict is pass"),
+        format!(
+            "the verdict `{verdict}` and the score {score} contradict each other: the score is 0.5 or more exactly where the verdict is pass"
+        ),
     ))
 }
 
@@ -375,12 +389,12 @@ impl ItemsByJudge {
         let all: f64 = self.items.iter().map(|item| item.weight).sum();
         let met = self.items.iter().zip(&verdicts);
         let met = met.filter(|(_, verdict)| verdict.label == MET);
-        let score = met.map(|(item, _)| item.weight / all).sum::<f64>();
-        let is_whole = verdicts.iter().all(|verdict| verdict.label == MET);
-        // Shares of weights need not add up to exactly 1.
-        let score = if is_whole { 1.0 } else { score.clamp(0.0, 1.0) };
+        let score = met.map(|(item, _)| item.weight).sum::<f64>() / all;
         Ok(Outcome::new(
-            graded(score, whole_or_part(score)),
+            graded(
+                score.clamp(0.0, 1.0),
+                whole_or_part(share(&verdicts, MET).1),
+            ),
             self.explain(&verdicts),
         ))
     }

@@ -10,6 +10,10 @@ use crate::rules::{Rule, Rules};
 /// What a mock does. As JSON every key is optional; an unknown key is an error.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent switches, each a key of the configuration"
+)]
 pub struct Config {
     /// Milliseconds from a request's last byte to its reply.
     pub latency_ms: u64,

@@ -39,7 +39,9 @@ fn letters(text: &str) -> Vec<char> {
 fn normalise(vector: &mut [f32]) {
     let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
     if length > 0.0 {
-        vector.iter_mut().for_each(|x| *x /= length);
+        for x in vector {
+            *x /= length;
+        }
     } else if let Some(first) = vector.first_mut() {
         *first = 1.0;
     }

@@ -102,20 +102,11 @@ impl<'s> Maker<'s> {
         if let Some(items) = schema.get("items").filter(|items| items.is_object()) {
             while (made.len() as u64) < wanted && self.left > 0 {
                 let mut item = self.value(items, depth - 1);
-                self.give_number(&mut item, made.len() + 1);
+                give_number(&mut item, made.len() + 1);
                 made.push(item);
             }
         }
         Value::Array(made)
-    }
-
-    fn give_number(&self, item: &mut Value, number: usize) {
-        if let Some(place) = item
-            .get_mut("number")
-            .filter(|place| place.is_i64() || place.is_u64())
-        {
-            *place = json!(number);
-        }
     }
 
     fn number(&self, schema: &Value, whole: bool) -> Value {
@@ -132,6 +123,16 @@ impl<'s> Maker<'s> {
             Some(bound) => number(bound + step),
             None => number(fitting(schema, f64::from(otherwise))),
         }
+    }
+}
+
+/// Numbers an item that asks for it.
+fn give_number(item: &mut Value, number: usize) {
+    if let Some(place) = item
+        .get_mut("number")
+        .filter(|place| place.is_i64() || place.is_u64())
+    {
+        *place = json!(number);
     }
 }
 

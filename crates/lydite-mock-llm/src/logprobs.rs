@@ -23,14 +23,9 @@ pub(crate) fn tokens<'t>(text: &'t str, opposite: &'t str, certainty: f64) -> Ve
             while others.next_if(|other| !is_border(other)).is_some() {}
             differs = false;
         }
-        if !differs {
-            match others.next_if_eq(&text) {
-                Some(_) => {}
-                None => {
-                    other = others.peek().copied();
-                    differs = true;
-                }
-            }
+        if !differs && others.next_if_eq(&text).is_none() {
+            other = others.peek().copied();
+            differs = true;
         }
         tokens.push(match other {
             Some(other) => Token {

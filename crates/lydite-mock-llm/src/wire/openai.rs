@@ -245,16 +245,14 @@ fn put(object: &mut Value, key: &str, value: Value) {
 
 pub(super) fn error(refusal: &Refusal) -> Value {
     let (kind, code) = match refusal.problem {
-        Problem::Invalid => ("invalid_request_error", Value::Null),
         Problem::Unauthorized => ("invalid_request_error", json!("invalid_api_key")),
         Problem::UnknownPath => ("invalid_request_error", json!("unknown_url")),
         Problem::UnknownModel => ("invalid_request_error", json!("model_not_found")),
         Problem::TooLong => ("invalid_request_error", json!("context_length_exceeded")),
         Problem::RateLimited => ("requests", json!("rate_limit_exceeded")),
-        Problem::Status(401 | 403) => ("invalid_request_error", Value::Null),
         Problem::Status(429) => ("insufficient_quota", json!("insufficient_quota")),
-        Problem::Status(status) if status < 500 => ("invalid_request_error", Value::Null),
-        Problem::Status(_) => ("server_error", Value::Null),
+        Problem::Status(500..) => ("server_error", Value::Null),
+        Problem::Invalid | Problem::Status(_) => ("invalid_request_error", Value::Null),
     };
     json!({"error": {"message": refusal.message, "type": kind, "param": null, "code": code}})
 }
@@ -306,7 +304,8 @@ struct Embeddings<'m> {
 struct Embedding {
     object: &'static str,
     index: usize,
-    embedding: Vector,
+    #[serde(rename = "embedding")]
+    vector: Vector,
 }
 
 #[derive(Serialize)]
@@ -356,7 +355,7 @@ pub(super) fn embeddings(
             .map(|(index, input)| Embedding {
                 object: "embedding",
                 index,
-                embedding: vector(input),
+                vector: vector(input),
             })
             .collect(),
         model,

@@ -77,7 +77,7 @@ pub(crate) fn reply<'a>(
     rule: Option<&'a Rule>,
     fault: Option<Fault>,
 ) -> Reply<'a> {
-    if asked.prompt.contains("[[refuse") {
+    if asked.is_refused() {
         return Reply {
             text: "I can't help with that.".to_owned(),
             finish: Finish::Refused,
@@ -93,7 +93,10 @@ pub(crate) fn reply<'a>(
         reply.logprobs = rule.logprobs.as_ref();
         reply.finish_reason = rule.finish_reason.as_deref();
     }
-    limit(&mut reply, asked.max_tokens);
+    // What a right reply is dressed in is not counted, so that it stays right.
+    if !fault.is_some_and(Fault::is_right) {
+        limit(&mut reply, asked.max_tokens);
+    }
     reply
 }
 
@@ -103,6 +106,13 @@ pub(crate) fn count_tokens(text: &str) -> u64 {
 }
 
 const CHARS_PER_TOKEN: u64 = 4;
+
+impl Asked<'_> {
+    /// Whether the model refuses to answer.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.prompt.contains("[[refuse")
+    }
+}
 
 impl Reply<'_> {
     /// The length of what is said.

@@ -34,12 +34,14 @@ impl Fault {
         Self::Injected,
     ];
 
-    /// Whether it lies in the model's words, so that only a chat can meet it.
-    pub(crate) fn is_of_words(self) -> bool {
-        matches!(
-            self,
-            Self::Truncated | Self::Fenced | Self::Thinking | Self::Injected
-        )
+    /// Whether it lies in what the model says.
+    pub(crate) fn is_of_the_model(self) -> bool {
+        match self {
+            Self::RateLimited | Self::ServerError | Self::Hang | Self::Cut => false,
+            Self::Malformed | Self::Truncated | Self::Fenced | Self::Thinking | Self::Injected => {
+                true
+            }
+        }
     }
 
     /// Whether the reply holds the right verdict all the same.

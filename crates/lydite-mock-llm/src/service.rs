@@ -172,7 +172,7 @@ impl<'e> Exchange<'e> {
         };
         self.check_model(&route, &body)?;
         self.check_length(&content)?;
-        let fault = self.fault(route.task);
+        let fault = self.fault(&content);
         if let Some(answer) = self.fault_of_the_network(route.provider, fault) {
             return Ok(answer);
         }
@@ -181,6 +181,9 @@ impl<'e> Exchange<'e> {
             return Ok(self.ruled(route.provider, rule, status));
         }
         let bytes = self.reply(&route, &body, &content, rule, fault)?;
+        if let Some(fault) = fault {
+            self.note(fault);
+        }
         Ok(self.send(bytes, rule, fault))
     }
 
@@ -253,20 +256,27 @@ impl<'e> Exchange<'e> {
         ))
     }
 
-    /// The fault that is met, noted as given.
-    fn fault(&self, task: Task) -> Option<Fault> {
+    /// The fault that is met.
+    fn fault(&self, content: &Content<'_>) -> Option<Fault> {
         let faults = &self.prepared.config.faults;
-        let is_crowded = faults
+        if faults
             .max_in_flight
-            .is_some_and(|most| self.in_flight > most);
-        let fault = if is_crowded {
-            Fault::RateLimited
-        } else {
-            Fault::pick(faults, self.prepared.config.seed, self.key, self.attempt)
-                .filter(|fault| task == Task::Chat || !fault.is_of_words())?
+            .is_some_and(|most| self.in_flight > most)
+        {
+            return Some(Fault::RateLimited);
+        }
+        let fault = Fault::pick(faults, self.prepared.config.seed, self.key, self.attempt)?;
+        let can_be_met = match content {
+            Content::Chat(asked) => !(asked.is_refused() && fault.is_of_the_model()),
+            Content::Texts(_) => fault == Fault::Malformed || !fault.is_of_the_model(),
         };
-        self.app.counters.gave(fault, self.key, retry_after(faults));
-        Some(fault)
+        can_be_met.then_some(fault)
+    }
+
+    /// Counts a fault as given.
+    fn note(&self, fault: Fault) {
+        let retry_after = retry_after(&self.prepared.config.faults);
+        self.app.counters.gave(fault, self.key, retry_after);
     }
 
     /// The answer where the model is not even asked.
@@ -283,6 +293,7 @@ impl<'e> Exchange<'e> {
             Fault::Cut if !self.is_cut_within() => (self.latency(None), None),
             _ => return None,
         };
+        self.note(fault);
         Some(Answer {
             kind: Kind::Fault(fault),
             after,

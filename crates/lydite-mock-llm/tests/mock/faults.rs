@@ -241,6 +241,15 @@ async fn dressed_replies_hold_the_right_verdict_and_are_counted() {
     }
 }
 
+/// A small limit of tokens doesn't make a right reply wrong.
+#[tokio::test]
+async fn what_a_reply_is_dressed_in_has_no_limit() {
+    let mock = always("thinking");
+    let mut body = chat("x");
+    body["max_tokens"] = json!(24);
+    assert!(mock.post(CHAT, &body).await.content().ends_with('}'));
+}
+
 #[tokio::test]
 async fn dressed_calls_have_text_beside_or_in_place_of_them() {
     let mock = always("thinking");
@@ -304,7 +313,7 @@ async fn shares_hold_over_a_thousand_requests() {
         (stats.ok, 0.55),
         (stats.hang, 0.0),
     ] {
-        let bound: f64 = 4.0 * (1000.0 * share * (1.0 - share)).sqrt();
+        let bound = 4.0 * f64::sqrt(1000.0 * share * (1.0 - share));
         assert!(
             (met as f64 - 1000.0 * share).abs() <= bound,
             "{met} for {share}"

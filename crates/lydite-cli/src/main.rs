@@ -37,6 +37,7 @@ enum Command {
     Report(commands::report::Args),
     Regrade(commands::regrade::Args),
     Runs(commands::runs::Args),
+    MockLlm(commands::mock_llm::Args),
     Schema(commands::schema::Args),
     Completions(commands::completions::Args),
 }
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
         Command::Report(args) => commands::report::run(&args),
         Command::Regrade(args) => commands::regrade::run(&args),
         Command::Runs(args) => commands::runs::run(&args),
+        Command::MockLlm(args) => commands::mock_llm::run(args),
         Command::Schema(args) => commands::schema::run(&args),
         Command::Completions(args) => commands::completions::run(&args),
     };

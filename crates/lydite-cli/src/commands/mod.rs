@@ -4,6 +4,7 @@ pub(crate) mod completions;
 pub(crate) mod eval;
 pub(crate) mod evaluators;
 pub(crate) mod init;
+pub(crate) mod mock_llm;
 pub(crate) mod regrade;
 pub(crate) mod report;
 pub(crate) mod run;

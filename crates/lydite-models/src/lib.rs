@@ -5,5 +5,11 @@
 //! record of calls → reply cache → equal calls under way → meter and budget → limits → retry → wire
 
 mod attempt;
+mod environment;
+mod http;
+pub mod prices;
+mod provider;
+mod secret;
+pub mod tokens;
 
 pub use attempt::{Attempt, AttemptError, ChatWire, EmbedWire, ModerateWire};

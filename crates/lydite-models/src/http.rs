@@ -7,6 +7,8 @@
 mod failure;
 mod tls;
 
+pub(crate) use failure::timed_out;
+
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
@@ -224,14 +226,15 @@ fn own_header(
     environment: Environment<'_>,
     redactor: &mut Redactor,
 ) -> Result<(HeaderName, HeaderValue), String> {
-    let value = match value.strip_prefix('$') {
+    let variable = value.strip_prefix('$');
+    let from_environment = variable.is_some();
+    let value = match variable {
         Some(variable) => environment.get(variable).ok_or_else(|| {
             format!("the header `{name}` is to be read from the environment variable {variable}, which is not set")
         })?,
         None => value.to_owned(),
     };
-    // Short values are words, not secrets.
-    if value.len() >= 8 {
+    if from_environment || names_secret(name) {
         redactor.add(&value);
     }
     let name = HeaderName::from_bytes(name.as_bytes())
@@ -240,6 +243,14 @@ fn own_header(
         format!("the value of the header `{name}` holds characters that no header takes")
     })?;
     Ok((name, value))
+}
+
+/// Whether a header of this name holds a secret, as far as names tell.
+fn names_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["auth", "key", "token", "secret", "cookie"]
+        .iter()
+        .any(|word| name.contains(word))
 }
 
 fn secret_value(text: &str) -> Option<HeaderValue> {

@@ -103,7 +103,7 @@ impl AnthropicChat {
         let schema = schema.as_ref().map(|(name, made)| (*name, made.as_ref()));
         let body = self.body(request, schema).map_err(unwritable)?;
         let reply = exchange.send(body).await?;
-        if reply.status != 200 {
+        if !reply.is_success() {
             let refusal = Refusal::read(&reply.body);
             return Err(refusal.error(&reply, &self.endpoint.facts, &self.model));
         }
@@ -299,14 +299,14 @@ struct Block<'a> {
 
 #[derive(Debug, Deserialize)]
 struct Counted {
-    #[serde(default)]
-    input_tokens: Option<u64>,
-    #[serde(default)]
-    output_tokens: Option<u64>,
-    #[serde(default)]
-    cache_creation_input_tokens: Option<u64>,
-    #[serde(default)]
-    cache_read_input_tokens: Option<u64>,
+    #[serde(default, rename = "input_tokens")]
+    input: Option<u64>,
+    #[serde(default, rename = "output_tokens")]
+    output: Option<u64>,
+    #[serde(default, rename = "cache_creation_input_tokens")]
+    cache_written: Option<u64>,
+    #[serde(default, rename = "cache_read_input_tokens")]
+    cache_read: Option<u64>,
 }
 
 impl Answer<'_> {
@@ -328,11 +328,10 @@ impl Answer<'_> {
 
 impl Counted {
     fn tokens(&self) -> Option<Tokens> {
-        let cached = self.cache_creation_input_tokens.unwrap_or(0)
-            + self.cache_read_input_tokens.unwrap_or(0);
+        let cached = self.cache_written.unwrap_or(0) + self.cache_read.unwrap_or(0);
         Some(Tokens {
-            input: self.input_tokens? + cached,
-            output: self.output_tokens.unwrap_or(0),
+            input: self.input? + cached,
+            output: self.output.unwrap_or(0),
             estimated: false,
         })
     }

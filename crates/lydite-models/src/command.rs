@@ -214,16 +214,13 @@ struct Counted {
 impl Answer {
     fn reply(self, request: &ChatRequest, usage: &mut Usage) -> Result<ChatReply, AttemptError> {
         let text = self.text.or_else(|| self.json.map(|json| json.to_string()));
-        match self.usage {
-            Some(counted) => {
-                usage.input_tokens = counted.input_tokens;
-                usage.output_tokens = counted.output_tokens;
-            }
-            None => {
-                usage.input_tokens = tokens::estimate_messages(&request.messages);
-                usage.output_tokens = tokens::estimate(text.as_deref().unwrap_or_default());
-                usage.estimated = true;
-            }
+        if let Some(counted) = self.usage {
+            usage.input_tokens = counted.input_tokens;
+            usage.output_tokens = counted.output_tokens;
+        } else {
+            usage.input_tokens = tokens::estimate_messages(&request.messages);
+            usage.output_tokens = tokens::estimate(text.as_deref().unwrap_or_default());
+            usage.estimated = true;
         }
         if let Some(refused) = self.error {
             let (message, retry) = match refused {
@@ -254,7 +251,8 @@ impl Answer {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use super::*;
     use std::sync::Arc;

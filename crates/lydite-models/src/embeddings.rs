@@ -74,7 +74,7 @@ impl HttpEmbedder {
         exchange: &mut Exchange<'_>,
     ) -> Result<Vec<Vec<f32>>, AttemptError> {
         let reply = exchange.send(self.body(texts).map_err(unwritable)?).await?;
-        if reply.status != 200 {
+        if !reply.is_success() {
             let refusal = Refusal::read(&reply.body);
             return Err(refusal.error(&reply, &self.endpoint.facts, &self.model));
         }

@@ -105,7 +105,7 @@ mod tests {
             (spec("ollama/x", plain), Ok(None)),
             (
                 spec("openai/x", |s| {
-                    s.base_url = Some("http://127.0.0.1:1/v1".into())
+                    s.base_url = Some("http://127.0.0.1:1/v1".into());
                 }),
                 Ok(None),
             ),

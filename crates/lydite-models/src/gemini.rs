@@ -89,7 +89,7 @@ impl GeminiChat {
         let schema = schema.as_deref();
         let body = self.body(request, schema).map_err(unwritable)?;
         let reply = exchange.send(body).await?;
-        if reply.status == 200 {
+        if reply.is_success() {
             return self.read(&reply, request, schema, exchange);
         }
         let refusal = Refusal::read(&reply.body);
@@ -375,14 +375,13 @@ struct TokenOf {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
 struct Counted {
-    #[serde(default)]
-    prompt_token_count: Option<u64>,
-    #[serde(default)]
-    candidates_token_count: Option<u64>,
-    #[serde(default)]
-    thoughts_token_count: Option<u64>,
+    #[serde(default, rename = "promptTokenCount")]
+    prompt: Option<u64>,
+    #[serde(default, rename = "candidatesTokenCount")]
+    candidates: Option<u64>,
+    #[serde(default, rename = "thoughtsTokenCount")]
+    thoughts: Option<u64>,
 }
 
 impl Candidate<'_> {
@@ -436,9 +435,8 @@ impl TokenOf {
 impl Counted {
     fn tokens(&self) -> Option<Tokens> {
         Some(Tokens {
-            input: self.prompt_token_count?,
-            output: self.candidates_token_count.unwrap_or(0)
-                + self.thoughts_token_count.unwrap_or(0),
+            input: self.prompt?,
+            output: self.candidates.unwrap_or(0) + self.thoughts.unwrap_or(0),
             estimated: false,
         })
     }

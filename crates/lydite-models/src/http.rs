@@ -60,6 +60,12 @@ pub(crate) struct HttpReply {
     pub(crate) body: Vec<u8>,
 }
 
+impl HttpReply {
+    pub(crate) fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+}
+
 impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.facts.fmt(f)
@@ -329,4 +335,97 @@ fn client(spec: &ModelSpec, url: &Url, proxy: Option<&ProxyChoice>) -> Result<Cl
 /// An error of a model's configuration.
 pub(crate) fn config_error(spec: &ModelSpec, what: &str) -> ModelError {
     ModelError::new(ModelErrorKind::Config, format!("{}: {what}", spec.name()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lydite::model::Provider;
+
+    #[test]
+    fn how_long_to_wait() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
+        for (millis, value, expected) in [
+            (None, Some("3"), Some(3.0)),
+            (None, Some(" 0.25"), Some(0.25)),
+            (Some("120"), Some("3"), Some(0.12)),
+            (None, Some("Sun, 06 Nov 1994 08:49:47 GMT"), Some(10.0)),
+            (None, Some("Sun, 06 Nov 1994 08:49:27 GMT"), Some(0.0)),
+            (None, Some("1e300"), Some(LONGEST_WAIT)),
+            (None, Some("-1"), None),
+            (None, Some("NaN"), None),
+            (None, Some("soon"), None),
+            (None, None, None),
+        ] {
+            let found = retry_after(millis, value, now).map(|wait| wait.as_secs_f64());
+            assert_eq!(found, expected, "{millis:?} {value:?}");
+        }
+    }
+
+    #[test]
+    fn addresses() {
+        for (base, expected) in [
+            ("http://h/v1", Ok("http://h/v1/x?a=1")),
+            (" http://h/v1/ ", Ok("http://h/v1/x?a=1")),
+            ("http://h/v1?k=2", Ok("http://h/v1/x?a=1&k=2")),
+            ("h/v1", Err("can't be read")),
+            ("localhost:8000/v1", Err("has to begin with")),
+            ("ftp://h/v1", Err("has to begin with")),
+            (
+                "http://user:hunter2@h/v1",
+                Err("holds a user name or password"),
+            ),
+        ] {
+            let mut spec = ModelSpec::new(Provider::OpenAi, "m");
+            spec.base_url = Some(base.to_owned());
+            match (address(&spec, "/x?a=1"), expected) {
+                (Ok(url), Ok(expected)) => assert_eq!(url.as_str(), expected),
+                (Err(error), Err(words)) => {
+                    assert!(
+                        error.contains(words) && !error.contains("hunter2"),
+                        "{error}"
+                    );
+                }
+                (found, _) => panic!("{base}: {found:?}"),
+            }
+        }
+        let error = address(&ModelSpec::new(Provider::Azure, "m"), "/x").unwrap_err();
+        assert!(error.contains("openai.azure.com"), "{error}");
+    }
+
+    #[test]
+    fn which_proxy() {
+        for (url, variables, expected) in [
+            (
+                "https://h/",
+                &[("HTTPS_PROXY", "http://u:hunter2@p:3128")][..],
+                Some("HTTPS_PROXY p:3128"),
+            ),
+            ("https://h/", &[("HTTP_PROXY", "http://p:1")], None),
+            (
+                "http://h/",
+                &[("http_proxy", "p:1"), ("ALL_PROXY", "http://q:2")],
+                Some("http_proxy p:1"),
+            ),
+            (
+                "https://h/",
+                &[("ALL_PROXY", "socks5://q:2")],
+                Some("ALL_PROXY q:2"),
+            ),
+            (
+                "https://a.h.example/",
+                &[("ALL_PROXY", "http://q:2"), ("NO_PROXY", "x, h.example")],
+                None,
+            ),
+            ("https://localhost/", &[("ALL_PROXY", "http://q:2")], None),
+        ] {
+            let lookup = |name: &str| {
+                let found = variables.iter().find(|(variable, _)| *variable == name);
+                found.map(|(_, value)| (*value).to_owned())
+            };
+            let choice = proxy_of(&Url::parse(url).unwrap(), Environment(&lookup)).unwrap();
+            let found = choice.map(|choice| format!("{} {}", choice.variable, choice.shown));
+            assert_eq!(found.as_deref(), expected, "{url}");
+        }
+    }
 }

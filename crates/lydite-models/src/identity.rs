@@ -55,9 +55,10 @@ fn common(spec: &ModelSpec) -> BTreeMap<&'static str, Value> {
     }
     if !spec.headers.is_empty() {
         let headers = spec.headers.iter().map(|(name, value)| {
-            let shown = match value.starts_with('$') {
-                true => value.clone(),
-                false => short_hash(value.as_bytes()),
+            let shown = if value.starts_with('$') {
+                value.clone()
+            } else {
+                short_hash(value.as_bytes())
             };
             (name.to_ascii_lowercase(), Value::from(shown))
         });
@@ -130,7 +131,7 @@ mod tests {
                 drop(
                     s.headers
                         .insert("x-team".into(), "sk-literal-secret".into()),
-                )
+                );
             },
         ];
         for edit in edits {

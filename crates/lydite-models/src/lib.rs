@@ -24,5 +24,8 @@ mod secret;
 pub mod tokens;
 mod wires;
 
+#[cfg(test)]
+mod tests;
+
 pub use attempt::{Attempt, AttemptError, ChatWire, EmbedWire, ModerateWire};
 pub use wires::{chat_wire, embed_wire, moderate_wire};

@@ -71,7 +71,7 @@ impl HttpModerator {
         let size = texts.iter().map(|text| text.len() + 20).sum();
         let body = with_tail(&body, &[], size).map_err(unwritable)?;
         let reply = exchange.send(body).await?;
-        if reply.status != 200 {
+        if !reply.is_success() {
             let refusal = Refusal::read(&reply.body);
             return Err(refusal.error(&reply, &self.endpoint.facts, &self.model));
         }

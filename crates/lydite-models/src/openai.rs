@@ -120,7 +120,7 @@ impl OpenAiChat {
             )
             .map_err(unwritable)?;
             let reply = exchange.send(body).await?;
-            if reply.status == 200 {
+            if reply.is_success() {
                 match self.read(&reply, request, schema, &plan, exchange)? {
                     Some(reply) => return Ok(reply),
                     None => continue,

@@ -104,11 +104,7 @@ impl Refusal {
     /// Whether any of some words, in lower case, stands in the error; the model's name apart.
     pub(crate) fn says(&self, model: &str, words: &[&str]) -> bool {
         let text = format!("{} {} {}", self.code, self.param, self.message);
-        let text = match model {
-            "" => Cow::Borrowed(text.as_str()),
-            model => Cow::Owned(text.replace(model, "")),
-        };
-        let text = text.to_lowercase();
+        let text = without_name(&text, model).to_lowercase();
         words.iter().any(|word| text.contains(word))
     }
 
@@ -213,9 +209,10 @@ impl Refusal {
                 "the model `{model}` was not found (404){quote}; check its name, and that the key may use it"
             );
         }
-        let advice = match url.contains("/v1") {
-            true => "check `base_url`",
-            false => "check `base_url`; with most servers it ends with `/v1`",
+        let advice = if url.contains("/v1") {
+            "check `base_url`"
+        } else {
+            "check `base_url`; with most servers it ends with `/v1`"
         };
         format!("there is nothing at {url} (404){quote}; {advice}")
     }
@@ -295,6 +292,25 @@ impl Context<'_> {
             self.facts.shown_url, self.status
         )
     }
+}
+
+/// A text without a name, where it stands as a word of its own.
+fn without_name<'t>(text: &'t str, name: &str) -> Cow<'t, str> {
+    if name.is_empty() || !text.contains(name) {
+        return Cow::Borrowed(text);
+    }
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let mut rest = text;
+    let mut without = String::with_capacity(text.len());
+    while let Some((before, after)) = rest.split_once(name) {
+        without.push_str(before);
+        if before.ends_with(is_part) || after.starts_with(is_part) {
+            without.push_str(name);
+        }
+        rest = after;
+    }
+    without.push_str(rest);
+    Cow::Owned(without)
 }
 
 /// A value as words: a text, the messages of a list of errors, or its JSON.
@@ -428,5 +444,6 @@ mod tests {
         let refusal = Refusal::of(&json!({"error": {"message": "unknown model toolbench"}}));
         assert!(!refusal.says("toolbench", &["tool"]));
         assert!(refusal.says("", &["tool"]));
+        assert!(refusal.says("odel", &["model"]));
     }
 }

@@ -121,10 +121,10 @@ fn close(schema: &mut Value) -> bool {
         }
         require_all(object);
     }
-    let children = object
+    object
         .iter_mut()
-        .flat_map(|(key, value)| children(key, value));
-    children.map(close).fold(true, |all, one| all && one)
+        .flat_map(|(key, value)| children(key, value))
+        .all(close)
 }
 
 fn require_all(object: &mut Map<String, Value>) {

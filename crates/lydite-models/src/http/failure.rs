@@ -118,7 +118,7 @@ fn reason(error: &reqwest::Error, facts: &EndpointFacts) -> String {
 }
 
 /// The innermost error of a type among an error's causes, inside of `io::Error`s as well.
-fn cause<'e, E: Error + 'static>(error: &'e reqwest::Error) -> Option<&'e E> {
+fn cause<E: Error + 'static>(error: &reqwest::Error) -> Option<&E> {
     let mut found = None;
     let mut next: Option<&(dyn Error + 'static)> = error.source();
     while let Some(cause) = next {

@@ -74,7 +74,8 @@ struct Logprobs {
 
 #[derive(Debug, Deserialize)]
 struct Token {
-    token: String,
+    #[serde(rename = "token")]
+    text: String,
     logprob: Option<f64>,
     #[serde(default)]
     top_logprobs: Option<Vec<Alternative>>,
@@ -145,7 +146,7 @@ impl From<Token> for TokenLogprob {
     fn from(token: Token) -> Self {
         let top = token.top_logprobs.unwrap_or_default();
         Self {
-            token: token.token,
+            token: token.text,
             logprob: token.logprob.unwrap_or(UNLIKELY),
             top: top
                 .into_iter()

@@ -21,18 +21,29 @@ const LEAVES: [&str; 2] = [CORE, "lydite-mock-llm"];
 /// Packages that nothing may depend on.
 const ENDS: [&str; 2] = ["lydite-cli", "xtask"];
 
-/// Crates that the library must not reach, not even through others. A trailing `*` stands for any ending.
-const HEAVY: [&str; 10] = [
-    "arrow*",
-    "axum*",
-    "candle*",
-    "clap*",
-    "datafusion*",
-    "hyper*",
-    "pyo3*",
-    "reqwest*",
-    "sqlx*",
-    "tokio*",
+/// Crates that one of ours must not reach, not even through others. A trailing `*` stands for any ending.
+const BARRED: [(&str, &[&str]); 2] = [
+    (
+        CORE,
+        &[
+            "arrow*",
+            "axum*",
+            "candle*",
+            "clap*",
+            "datafusion*",
+            "hyper*",
+            "pyo3*",
+            "reqwest*",
+            "rusqlite*",
+            "rustls*",
+            "sqlx*",
+            "tokio*",
+        ],
+    ),
+    (
+        "lydite-models",
+        &["arrow*", "axum*", "clap*", "datafusion*", "pyo3*", "sqlx*"],
+    ),
 ];
 
 /// Host names of package registries, in parts so that this file does not contain them.
@@ -232,15 +243,16 @@ fn forbidden_arrows(graph: &Graph) -> Vec<String> {
                 ));
             }
         }
-        if own == CORE {
-            errors.extend(heavy_paths(graph, member));
+        for (_, barred) in BARRED.iter().filter(|(name, _)| *name == own) {
+            errors.extend(barred_paths(graph, member, barred));
         }
     }
     errors
 }
 
-/// An error with its shortest path for each heavy crate that a package reaches.
-fn heavy_paths(graph: &Graph, start: &str) -> Vec<String> {
+/// An error with its shortest path for each barred crate that a package reaches.
+fn barred_paths(graph: &Graph, start: &str, barred: &[&str]) -> Vec<String> {
+    let own = graph.name(start);
     let mut errors = Vec::new();
     let mut seen = HashSet::from([start]);
     let mut queue = VecDeque::from([(start, graph.name(start).to_owned())]);
@@ -251,8 +263,8 @@ fn heavy_paths(graph: &Graph, start: &str) -> Vec<String> {
             }
             let name = graph.name(needed);
             let path = format!("{path} → {name}");
-            if HEAVY.iter().any(|pattern| fits(pattern, name)) {
-                errors.push(format!("{path}: {CORE} may not depend on {name}"));
+            if barred.iter().any(|pattern| fits(pattern, name)) {
+                errors.push(format!("{path}: {own} may not depend on {name}"));
             } else {
                 queue.push_back((needed, path));
             }
@@ -310,10 +322,22 @@ mod tests {
             ("lydite", &[("regex", None), ("divan", Some("dev"))]),
             (
                 "lydite-cli",
-                &[("lydite", None), ("lydite-mock-llm", None), ("clap", None)],
+                &[
+                    ("lydite", None),
+                    ("lydite-models", None),
+                    ("lydite-mock-llm", None),
+                    ("clap", None),
+                ],
             ),
             ("lydite-mock-llm", &[("hyper", None)]),
+            (
+                "lydite-models",
+                &[("lydite", None), ("reqwest", None), ("rusqlite", None)],
+            ),
+            ("reqwest", &[("hyper", None), ("tokio", None)]),
             ("hyper", &[]),
+            ("rusqlite", &[]),
+            ("tokio", &[]),
             ("xtask", &[("lydite", None), ("clap", None)]),
             ("divan", &[("clap", None)]),
             ("regex", &[]),
@@ -347,6 +371,17 @@ mod tests {
                 "lydite-cli",
                 "nothing may depend on lydite-cli",
             ),
+            (
+                "lydite-models",
+                "sqlx-core",
+                "lydite-models may not depend on sqlx-core",
+            ),
+            (
+                "lydite-models",
+                "axum",
+                "lydite-models may not depend on axum",
+            ),
+            ("lydite", "rusqlite", "lydite may not depend on rusqlite"),
             ("lydite-cli", "xtask", "nothing may depend on xtask"),
         ];
         for (from, to, expected) in cases {

@@ -4,6 +4,28 @@
 //!
 //! record of calls → reply cache → equal calls under way → meter and budget → limits → retry → wire
 
+mod anthropic;
 mod attempt;
+mod command;
+mod embeddings;
+mod environment;
+mod exchange;
+mod gemini;
+mod http;
+mod identity;
+mod moderation;
+mod openai;
+pub mod prices;
+mod provider;
+mod refusal;
+mod schema;
+mod scripted;
+mod secret;
+pub mod tokens;
+mod wires;
+
+#[cfg(test)]
+mod tests;
 
 pub use attempt::{Attempt, AttemptError, ChatWire, EmbedWire, ModerateWire};
+pub use wires::{chat_wire, embed_wire, moderate_wire};

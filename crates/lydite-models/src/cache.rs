@@ -289,7 +289,9 @@ fn gather(
         }
         next = match orders.recv_timeout(ends.saturating_duration_since(Instant::now())) {
             Ok(order) => order,
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return (batch, None),
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                return (batch, None);
+            }
         };
     }
 }

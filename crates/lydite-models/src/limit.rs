@@ -238,7 +238,10 @@ impl Pace {
     /// Waits until a request of so many tokens may go out.
     pub(crate) async fn wait(&self, tokens: u64) {
         let requests = self.requests.as_ref().map(|bucket| bucket.take(1.0));
-        let tokens = self.tokens.as_ref().map(|bucket| bucket.take(tokens as f64));
+        let tokens = self
+            .tokens
+            .as_ref()
+            .map(|bucket| bucket.take(tokens as f64));
         if let Some(at) = requests.max(tokens) {
             sleep_until(at).await;
         }
@@ -328,7 +331,10 @@ mod tests {
         run(&limiter, some(63, Signal::Trouble)).await;
         assert_eq!(limit(&limiter), 64, "the window has not ended");
         run(&limiter, [Signal::Trouble]).await;
-        assert_eq!((limit(&limiter), limiter.slots.available_permits()), (32, 32));
+        assert_eq!(
+            (limit(&limiter), limiter.slots.available_permits()),
+            (32, 32)
+        );
         for expected in [16, 8, 4, 2, 1, 1] {
             run(&limiter, some(limit(&limiter).max(WINDOW), Signal::Trouble)).await;
             assert_eq!(limit(&limiter), expected);
@@ -338,7 +344,10 @@ mod tests {
             assert_eq!(limit(&limiter), expected);
         }
         run(&limiter, some(1000, Signal::Fine)).await;
-        assert_eq!((limit(&limiter), limiter.slots.available_permits()), (64, 64));
+        assert_eq!(
+            (limit(&limiter), limiter.slots.available_permits()),
+            (64, 64)
+        );
     }
 
     #[tokio::test(start_paused = true)]

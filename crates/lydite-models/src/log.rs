@@ -139,7 +139,12 @@ impl CallLog {
             )
         };
         let writer = match access {
-            Access::Append => Some(place::private_file().append(true).open(path).map_err(fail)?),
+            Access::Append => Some(
+                place::private_file()
+                    .append(true)
+                    .open(path)
+                    .map_err(fail)?,
+            ),
             Access::ReadOnly => None,
         };
         let reader = File::open(path).map_err(fail)?;
@@ -174,7 +179,9 @@ impl CallLog {
 
     /// Whether a call that went well stands here.
     pub(crate) fn holds(&self, key: &Key) -> bool {
-        lock(&self.places).get(key).is_some_and(|place| !place.failed)
+        lock(&self.places)
+            .get(key)
+            .is_some_and(|place| !place.failed)
     }
 
     /// The answer of a call that went well, or with `failed` of one that did not.
@@ -439,8 +446,14 @@ mod tests {
         write(&log, [1; 32], Answer::Reply(&reply("one")));
         let line: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
         assert_eq!(line["key"], "01".repeat(32));
-        assert_eq!(line["messages"], json!([{"role": "user", "content": "line\nbreak"}]));
-        assert_eq!((&line["format"], &line["cached"]), (&json!("verdict"), &json!(false)));
+        assert_eq!(
+            line["messages"],
+            json!([{"role": "user", "content": "line\nbreak"}])
+        );
+        assert_eq!(
+            (&line["format"], &line["cached"]),
+            (&json!("verdict"), &json!(false))
+        );
         assert_eq!(line["identity"]["order"], "AB");
         assert_eq!(line["reply"]["text"], "one");
     }

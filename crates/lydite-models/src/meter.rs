@@ -319,7 +319,12 @@ mod tests {
         assert!(cost <= 0.105 && cost + 0.011 > 0.105, "{cost}");
         let refused = ended.iter().filter(|call| call.is_err()).count();
         assert_eq!(totals.calls + refused as u64, 100);
-        assert!(ended.into_iter().filter_map(Result::err).all(|e| e.kind == ModelErrorKind::Budget));
+        assert!(
+            ended
+                .into_iter()
+                .filter_map(Result::err)
+                .all(|e| e.kind == ModelErrorKind::Budget)
+        );
     }
 
     #[tokio::test]

@@ -97,9 +97,18 @@ mod tests {
     fn folders() {
         let table = [
             (vec![("LYDITE_CACHE_DIR", "x"), ("HOME", "/h")], Some("x")),
-            (vec![("LYDITE_CACHE_DIR", ""), ("HOME", "/h")], Some("/h/.cache/lydite")),
-            (vec![("XDG_CACHE_HOME", "/c"), ("HOME", "/h")], Some("/c/lydite")),
-            (vec![("XDG_CACHE_HOME", "c"), ("HOME", "/h")], Some("/h/.cache/lydite")),
+            (
+                vec![("LYDITE_CACHE_DIR", ""), ("HOME", "/h")],
+                Some("/h/.cache/lydite"),
+            ),
+            (
+                vec![("XDG_CACHE_HOME", "/c"), ("HOME", "/h")],
+                Some("/c/lydite"),
+            ),
+            (
+                vec![("XDG_CACHE_HOME", "c"), ("HOME", "/h")],
+                Some("/h/.cache/lydite"),
+            ),
             (vec![], None),
         ];
         for (environment, expected) in table {

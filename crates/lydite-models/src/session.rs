@@ -19,12 +19,12 @@ use crate::limit::{CONCURRENCY, Limiter, Pace, seconds};
 use crate::log::{Access, CallLog};
 use crate::meter::{self, Meter};
 use crate::place;
+use crate::providers::{Providers, Wires};
 use crate::retry::{Policy, Route};
 use crate::stack::{Mode, Shared, Stack};
 use crate::sync::lock;
 use crate::texts::{Embedding, LayeredEmbedder, LayeredModerator, Moderating, TextFlights, Vector};
 use crate::warn::Warn;
-use crate::providers::{Providers, Wires};
 
 /// Seconds an attempt, time-outs a call, and attempts a call, where a spec leaves them out.
 const TIMEOUT: f64 = 60.0;
@@ -73,7 +73,10 @@ impl Host {
             return None;
         }
         let opened = Cache::open(self.cache_dir.as_deref()?, self.warn.clone());
-        let told = opened.inspect_err(|error| self.warn.say(&format!("{error}; the run goes on without it")));
+        let told = opened.inspect_err(|error| {
+            self.warn
+                .say(&format!("{error}; the run goes on without it"))
+        });
         told.ok().map(Arc::new)
     }
 
@@ -87,7 +90,8 @@ impl Host {
                 )),
             }
         }
-        place::random_key().map_err(|error| local(&format!("the system gives no random numbers: {error}")))
+        place::random_key()
+            .map_err(|error| local(&format!("the system gives no random numbers: {error}")))
     }
 }
 
@@ -101,7 +105,8 @@ impl ModelHost for Host {
     fn open(&self, options: &SessionOptions) -> Result<Arc<dyn ModelSession>, ModelError> {
         let mode = mode(options);
         let runtime = Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| local(&format!("the network can't be used: {error}")))?;
+        let runtime =
+            runtime.map_err(|error| local(&format!("the network can't be used: {error}")))?;
         let shared = Shared {
             mode,
             log: open_log(options, mode)?,
@@ -157,7 +162,11 @@ impl ModelSession for Session {
         let make = || {
             let wire = self.wires.chat(spec)?;
             let stack = self.stack(spec)?;
-            Ok(LayeredChat::new(wire, stack, Arc::clone(&self.chat_flights)))
+            Ok(LayeredChat::new(
+                wire,
+                stack,
+                Arc::clone(&self.chat_flights),
+            ))
         };
         Ok(remember(&self.chats, written(spec), make)?)
     }

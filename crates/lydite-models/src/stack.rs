@@ -87,9 +87,9 @@ impl Stack {
         match self.shared.mode {
             Mode::Live | Mode::Dry => Ok(()),
             Mode::Offline if self.local => Ok(()),
-            Mode::Offline => missing(
-                "no kept reply, and `--offline` lets no call leave this machine;",
-            ),
+            Mode::Offline => {
+                missing("no kept reply, and `--offline` lets no call leave this machine;")
+            }
             Mode::Replay => {
                 let log = self.shared.log.as_ref();
                 match log.and_then(|log| log.get(key, true)?.error) {

@@ -358,7 +358,9 @@ impl TextWire for Embedding {
 
     /// A vector of length 1.
     fn stand_in(size: usize) -> Vector {
-        (0..size).map(|at| if at == 0 { 1.0 } else { 0.0 }).collect()
+        (0..size)
+            .map(|at| if at == 0 { 1.0 } else { 0.0 })
+            .collect()
     }
 
     fn size(item: &Vector) -> usize {

@@ -6,8 +6,8 @@ use std::io::BufRead;
 use crate::check::{Check, OnMissing};
 use crate::fold::{CheckMeta, Fold, StoredFold};
 use crate::format::OutputContext;
-use crate::job::{JobError, Output, OutputSet};
-use crate::model::ModelTotals;
+use crate::job::{JobError, Output, OutputSet, Request};
+use crate::model::{ModelTotals, SessionOptions};
 use crate::report::{Report, ReportOptions, RunFacts, Stop};
 use crate::results::{CheckResult, Lines, Standard, StoredLine, regrade};
 use crate::run_folder::{CheckFacts, Manifest, RunFolder};
@@ -131,6 +131,46 @@ pub fn report(
     let report = Report::build(fold, &suite.gates, options);
     outputs.end(&report)?;
     Ok(report)
+}
+
+/// What repeats a run from its kept calls and records: nothing is sent, no run is kept.
+pub fn replay_request(run: &RunFolder) -> Result<Request, JobError> {
+    let manifest = run.manifest()?;
+    let facts = manifest.suite.unwrap_or_default();
+    let copy = |index: usize| run.path().join("records").join(format!("{index}.zst"));
+    let data = manifest.data.iter().enumerate().map(|(index, data)| {
+        let kept = copy(index);
+        if kept.is_file() {
+            kept.to_string_lossy().into_owned()
+        } else {
+            data.path.clone()
+        }
+    });
+    let options = manifest.options;
+    Ok(Request {
+        data: data.collect(),
+        suite: facts
+            .path
+            .map(|path| Ok::<_, JobError>((run.suite()?, path.into())))
+            .transpose()?,
+        checks: facts.added,
+        condition: options.r#where,
+        limit: options.limit,
+        sample: options.sample,
+        seed: options.seed,
+        shard: options.shard.as_deref().and_then(parse_shard),
+        max_errors: manifest.max_errors.and_then(|allowed| allowed.parse().ok()),
+        wide: options.wide,
+        threads: 1,
+        samples: SAMPLES,
+        models: SessionOptions {
+            calls: Some(run.path().join("calls.jsonl")),
+            replay: true,
+            ..SessionOptions::default()
+        },
+        repeat: options.repeat,
+        ..Request::default()
+    })
 }
 
 /// Adds what one run asked of models to what others did.

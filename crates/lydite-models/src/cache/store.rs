@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use rusqlite::{Connection, ErrorCode, OptionalExtension, Transaction, TransactionBehavior, params};
+use rusqlite::{
+    Connection, ErrorCode, OptionalExtension, Transaction, TransactionBehavior, params,
+};
 
 use super::{CacheError, CacheStats, Entry, Kind};
 use crate::key::Key;
@@ -62,9 +64,7 @@ impl Store {
             .open(path)
             .map_err(folder)?;
         let mut store = Self::open(path)?;
-        let found = store
-            .prepare()
-            .map_err(|source| problem(path, source))?;
+        let found = store.prepare().map_err(|source| problem(path, source))?;
         if found > VERSION {
             return Err(CacheError::Newer {
                 path: path.to_owned(),

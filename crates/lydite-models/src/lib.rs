@@ -6,6 +6,7 @@
 
 mod anthropic;
 mod attempt;
+mod chat;
 mod command;
 mod embeddings;
 mod environment;
@@ -13,6 +14,7 @@ mod exchange;
 mod gemini;
 mod http;
 mod identity;
+mod learned;
 mod moderation;
 mod openai;
 pub mod prices;

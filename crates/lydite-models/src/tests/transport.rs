@@ -62,7 +62,8 @@ async fn refused_and_not_found() {
         &text_request(),
     )
     .await;
-    assert_eq!((error.kind, error.retry), (Kind::Connection, true));
+    // Whether it lasts hangs on the resolver of this machine.
+    assert_eq!(error.kind, Kind::Connection);
     assert!(
         error
             .message
@@ -229,14 +230,24 @@ async fn proxies_that_fail_are_named_without_credentials() {
         .unwrap()
         .local_addr()
         .unwrap();
-    for (scheme, address, words) in [
-        ("https", closed.to_string(), "through the proxy"),
-        ("http", closed.to_string(), "through the proxy"),
-        ("https", listen(1, refuse), "proxy authorization required"),
-        ("http", listen(1, refuse), "wants other credentials (407)"),
+    for (scheme, address, retry, words) in [
+        ("https", closed.to_string(), true, "through the proxy"),
+        ("http", closed.to_string(), true, "through the proxy"),
+        (
+            "https",
+            listen(1, refuse),
+            false,
+            "proxy authorization required",
+        ),
+        (
+            "http",
+            listen(1, refuse),
+            false,
+            "wants other credentials (407)",
+        ),
     ] {
         let error = through_proxy(scheme, &address).await.outcome.unwrap_err();
-        assert_eq!(error.kind, Kind::Connection);
+        assert_eq!((error.kind, error.retry), (Kind::Connection, retry));
         assert!(error.message.contains(words), "{}", error.message);
         assert!(
             error.message.contains("environment variable ALL_PROXY"),

@@ -3,6 +3,10 @@
 //! A call passes the layers from top to bottom, each in a file of its own, and each a model itself:
 //!
 //! record of calls → reply cache → equal calls under way → meter and budget → limits → retry → wire
+//!
+//! A wire is made of a spec by [`chat_wire`], [`embed_wire`] or [`moderate_wire`] and speaks one protocol,
+//! each in a file of its own: `openai`, `anthropic`, `gemini`, `embeddings`, `moderation`, `command`,
+//! `scripted`. `chat` has what those over HTTP share, `provider` what is known of each provider.
 
 mod anthropic;
 mod attempt;

@@ -25,7 +25,7 @@ use reply::{Answer, Choice};
 const AZURE_VERSION: &str = "2024-10-21";
 
 /// The protocol as one provider has it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct OpenAi {
     model: String,
     dialect: Dialect,

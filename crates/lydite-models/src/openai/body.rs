@@ -22,7 +22,7 @@ pub(crate) const OWN: [&str; 9] = [
 ];
 
 /// What differs between the servers of one protocol.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Dialect {
     /// The seed is called `random_seed` (Mistral).
     pub(crate) random_seed: bool,

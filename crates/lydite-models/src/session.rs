@@ -13,8 +13,8 @@ use lydite::model::{
 use tokio::runtime::{Builder, Runtime};
 
 use crate::cache::Cache;
-use crate::chat::{ChatFlights, LayeredChat};
 use crate::key::SchemaHashes;
+use crate::layered_chat::{ChatFlights, LayeredChat};
 use crate::limit::{CONCURRENCY, Limiter, Pace, seconds};
 use crate::log::{Access, CallLog};
 use crate::meter::{self, Meter};

@@ -83,7 +83,10 @@ fn array(schema: &Value, root: &Value, depth: u32) -> Value {
         .unwrap_or(ITEMS)
         .min(bound("maxItems").unwrap_or(u64::MAX));
     let Some(item) = schema.get("items").filter(|items| items.is_object()) else {
-        return Value::Array(vec![Value::Null; usize::try_from(count).unwrap_or_default()]);
+        return Value::Array(vec![
+            Value::Null;
+            usize::try_from(count).unwrap_or_default()
+        ]);
     };
     let item = value(item, root, depth + 1);
     // A schema from outside may ask for any number; what a judge lists is short.
@@ -107,8 +110,10 @@ fn string(schema: &Value) -> Value {
 
 fn number(schema: &Value, whole: bool) -> Value {
     let bound = |name: &str| schema.get(name).and_then(Value::as_f64);
-    let above = bound("exclusiveMinimum").map(|bound| if whole { bound.floor() } else { bound } + 1.0);
-    let below = bound("exclusiveMaximum").map(|bound| if whole { bound.ceil() } else { bound } - 1.0);
+    let above =
+        bound("exclusiveMinimum").map(|bound| if whole { bound.floor() } else { bound } + 1.0);
+    let below =
+        bound("exclusiveMaximum").map(|bound| if whole { bound.ceil() } else { bound } - 1.0);
     let least = above.or(bound("minimum"));
     let most = below.or(bound("maximum"));
     let number = match (least, most) {
@@ -168,13 +173,25 @@ mod tests {
         let item = |number: u32| json!({"number": number, "verdict": "yes"});
         let table = [
             (verdicts, json!({"items": [item(1), item(2), item(3)]})),
-            (json!({"type": "array", "minItems": 1, "items": {"type": "boolean"}}), json!([false])),
-            (json!({"type": "array", "maxItems": 2, "items": {"type": "null"}}), json!([null, null])),
+            (
+                json!({"type": "array", "minItems": 1, "items": {"type": "boolean"}}),
+                json!([false]),
+            ),
+            (
+                json!({"type": "array", "maxItems": 2, "items": {"type": "null"}}),
+                json!([null, null]),
+            ),
             (json!({"const": {"a": 1}}), json!({"a": 1})),
-            (json!({"type": ["integer", "null"], "exclusiveMinimum": 2}), json!(3)),
+            (
+                json!({"type": ["integer", "null"], "exclusiveMinimum": 2}),
+                json!(3),
+            ),
             (json!({"type": "number", "maximum": -1.5}), json!(-1.5)),
             (json!({"type": "string", "minLength": 2}), json!("xx")),
-            (json!({"anyOf": [{"type": "string"}, {"type": "null"}]}), json!("")),
+            (
+                json!({"anyOf": [{"type": "string"}, {"type": "null"}]}),
+                json!(""),
+            ),
             (
                 json!({"allOf": [{"properties": {"a": {"type": "integer"}}}, {"properties": {"b": {"const": 2}}}]}),
                 json!({"a": 0, "b": 2}),
@@ -183,8 +200,12 @@ mod tests {
         for (schema, expected) in table {
             let made = instance(&schema);
             assert_eq!(made, expected, "{schema}");
-            let schema = Schema::compile(&schema, &BTreeMap::new(), SchemaOptions::default()).unwrap();
-            assert!(schema.is_valid(&parse(&made.to_string()).unwrap()), "{made}");
+            let schema =
+                Schema::compile(&schema, &BTreeMap::new(), SchemaOptions::default()).unwrap();
+            assert!(
+                schema.is_valid(&parse(&made.to_string()).unwrap()),
+                "{made}"
+            );
         }
     }
 
@@ -192,7 +213,12 @@ mod tests {
     fn any_schema_has_an_end() {
         let nested = json!({"type": "object", "properties": {"a": {"$ref": "#"}}});
         assert!(instance(&nested).is_object());
-        for schema in [json!(true), json!({"$ref": "#"}), json!({"$ref": "http://x"}), json!({"allOf": []})] {
+        for schema in [
+            json!(true),
+            json!({"$ref": "#"}),
+            json!({"$ref": "http://x"}),
+            json!({"allOf": []}),
+        ] {
             let _ = instance(&schema);
         }
     }

@@ -76,6 +76,11 @@ impl Meter {
         Ok(model)
     }
 
+    /// Whether calls need an estimate of their cost.
+    pub(crate) fn has_budget(&self) -> bool {
+        self.budget.is_some()
+    }
+
     /// Sets aside the most that a call is thought to cost. Where the budget would be passed by calls
     /// under way alone, waits for what they really cost.
     ///
@@ -319,7 +324,12 @@ mod tests {
         assert!(cost <= 0.105 && cost + 0.011 > 0.105, "{cost}");
         let refused = ended.iter().filter(|call| call.is_err()).count();
         assert_eq!(totals.calls + refused as u64, 100);
-        assert!(ended.into_iter().filter_map(Result::err).all(|e| e.kind == ModelErrorKind::Budget));
+        assert!(
+            ended
+                .into_iter()
+                .filter_map(Result::err)
+                .all(|e| e.kind == ModelErrorKind::Budget)
+        );
     }
 
     #[tokio::test]

@@ -23,9 +23,8 @@ pub(crate) fn fence_key(dir: &Path) -> io::Result<[u8; 32]> {
     let key = random_key()?;
     let mut file = tempfile::NamedTempFile::new_in(dir)?;
     file.write_all(&key)?;
-    let taken = match file.persist_noclobber(&path) {
-        Ok(_) => return Ok(key),
-        Err(taken) => taken,
+    let Err(taken) = file.persist_noclobber(&path) else {
+        return Ok(key);
     };
     match read_key(&path)? {
         Some(key) => Ok(key),
@@ -97,9 +96,18 @@ mod tests {
     fn folders() {
         let table = [
             (vec![("LYDITE_CACHE_DIR", "x"), ("HOME", "/h")], Some("x")),
-            (vec![("LYDITE_CACHE_DIR", ""), ("HOME", "/h")], Some("/h/.cache/lydite")),
-            (vec![("XDG_CACHE_HOME", "/c"), ("HOME", "/h")], Some("/c/lydite")),
-            (vec![("XDG_CACHE_HOME", "c"), ("HOME", "/h")], Some("/h/.cache/lydite")),
+            (
+                vec![("LYDITE_CACHE_DIR", ""), ("HOME", "/h")],
+                Some("/h/.cache/lydite"),
+            ),
+            (
+                vec![("XDG_CACHE_HOME", "/c"), ("HOME", "/h")],
+                Some("/c/lydite"),
+            ),
+            (
+                vec![("XDG_CACHE_HOME", "c"), ("HOME", "/h")],
+                Some("/h/.cache/lydite"),
+            ),
             (vec![], None),
         ];
         for (environment, expected) in table {

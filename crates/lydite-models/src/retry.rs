@@ -151,13 +151,15 @@ fn backoff(made: usize) -> Duration {
 
 /// What was asked for and up to 5 % more, so that not all come back at once.
 fn honoured(retry_after: Duration) -> Duration {
-    let more = retry_after.min(LONGEST_BACKOFF).mul_f64(fastrand::f64() * 0.05);
+    let more = retry_after
+        .min(LONGEST_BACKOFF)
+        .mul_f64(fastrand::f64() * 0.05);
     retry_after.saturating_add(more)
 }
 
 fn later(at: Instant, by: Duration) -> Instant {
     // An instant past what the clock can say is as good as a year from now.
-    const YEAR: Duration = Duration::from_secs(365 * 86400);
+    const YEAR: Duration = Duration::from_hours(365 * 24);
     at.checked_add(by.min(YEAR)).unwrap_or(at)
 }
 
@@ -252,7 +254,10 @@ mod tests {
             began.push(from.elapsed());
             Box::pin(async move {
                 let error = lock(errors).pop_front();
-                if error.as_ref().is_some_and(|e| e.kind == ModelErrorKind::Timeout) {
+                if error
+                    .as_ref()
+                    .is_some_and(|e| e.kind == ModelErrorKind::Timeout)
+                {
                     sleep(timeout).await;
                 }
                 Attempt {
@@ -279,19 +284,26 @@ mod tests {
             assert!(called.outcome.is_ok());
             assert_eq!((called.usage.calls, called.usage.input_tokens), (6, 18));
             for pair in began.windows(2) {
-                let waited = (pair[1] - pair[0]).as_secs_f64();
+                let waited = pair[1].as_secs_f64() - pair[0].as_secs_f64();
                 let asked = asked as f64;
-                assert!(waited >= asked && waited <= asked * 1.05 + 0.002, "{asked}: {waited}");
+                assert!(
+                    waited >= asked && waited <= asked * 1.05 + 0.002,
+                    "{asked}: {waited}"
+                );
             }
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn backoffs_stay_below_a_doubling_bound() {
-        let (called, began) = meet(&route(8, 600), vec![error(ModelErrorKind::Server, true, None); 7]).await;
+        let (called, began) = meet(
+            &route(8, 600),
+            vec![error(ModelErrorKind::Server, true, None); 7],
+        )
+        .await;
         assert!(called.outcome.is_ok());
         for (pair, bound) in began.windows(2).zip([0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0]) {
-            let waited = (pair[1] - pair[0]).as_secs_f64();
+            let waited = pair[1].as_secs_f64() - pair[0].as_secs_f64();
             assert!(waited <= bound + 0.002, "{waited} in place of {bound}");
         }
     }
@@ -303,10 +315,18 @@ mod tests {
         let table = [
             (error(Unauthorized, true, None), 1, "openai/m: it broke"),
             (error(BadRequest, false, None), 1, "it broke"),
-            (error(Protocol, true, None), 4, "(attempt 4); no attempts are left"),
+            (
+                error(Protocol, true, None),
+                4,
+                "(attempt 4); no attempts are left",
+            ),
             (error(Server, true, None), 4, "no attempts are left"),
             (error(RateLimited, true, Some(9)), 2, "deadline of 10 s"),
-            (error(RateLimited, true, Some(u64::MAX)), 1, "deadline of 10 s"),
+            (
+                error(RateLimited, true, Some(u64::MAX)),
+                1,
+                "deadline of 10 s",
+            ),
             (error(Timeout, true, Some(3)), 2, "deadline of 10 s"),
         ];
         for (error, made, words) in table {
@@ -324,7 +344,8 @@ mod tests {
     async fn an_attempt_ends_at_the_deadline_at_the_latest() {
         let route = route(8, 3);
         let from = Instant::now();
-        let (called, began) = meet(&route, vec![error(ModelErrorKind::Timeout, true, None); 9]).await;
+        let (called, began) =
+            meet(&route, vec![error(ModelErrorKind::Timeout, true, None); 9]).await;
         assert!(called.outcome.is_err() && began.len() == 2);
         assert!(from.elapsed() <= 3 * SECOND + Duration::from_millis(5));
     }
@@ -335,12 +356,16 @@ mod tests {
         let mut sent = 0;
         let mut words = String::new();
         for _ in 0..100 {
-            let (called, began) = meet(&route, vec![error(ModelErrorKind::Server, true, None); 9]).await;
+            let (called, began) =
+                meet(&route, vec![error(ModelErrorKind::Server, true, None); 9]).await;
             sent += began.len();
             words = called.outcome.unwrap_err().message;
         }
         assert_eq!(sent, 100 + 60);
-        assert!(words.contains("too many of its latest calls failed"), "{words}");
+        assert!(
+            words.contains("too many of its latest calls failed"),
+            "{words}"
+        );
     }
 
     #[tokio::test(start_paused = true)]
@@ -349,7 +374,11 @@ mod tests {
         one.limiter = Arc::new(Limiter::new(1));
         let from = Instant::now();
         let waits = async {
-            meet(&one, vec![error(ModelErrorKind::RateLimited, true, Some(50))]).await;
+            meet(
+                &one,
+                vec![error(ModelErrorKind::RateLimited, true, Some(50))],
+            )
+            .await;
         };
         let passes = async {
             sleep(SECOND).await;

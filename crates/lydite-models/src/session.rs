@@ -73,7 +73,10 @@ impl Host {
             return None;
         }
         let opened = Cache::open(self.cache_dir.as_deref()?, self.warn.clone());
-        let told = opened.inspect_err(|error| self.warn.say(&format!("{error}; the run goes on without it")));
+        let told = opened.inspect_err(|error| {
+            self.warn
+                .say(&format!("{error}; the run goes on without it"));
+        });
         told.ok().map(Arc::new)
     }
 
@@ -87,7 +90,8 @@ impl Host {
                 )),
             }
         }
-        place::random_key().map_err(|error| local(&format!("the system gives no random numbers: {error}")))
+        place::random_key()
+            .map_err(|error| local(&format!("the system gives no random numbers: {error}")))
     }
 }
 
@@ -101,7 +105,8 @@ impl ModelHost for Host {
     fn open(&self, options: &SessionOptions) -> Result<Arc<dyn ModelSession>, ModelError> {
         let mode = mode(options);
         let runtime = Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| local(&format!("the network can't be used: {error}")))?;
+        let runtime =
+            runtime.map_err(|error| local(&format!("the network can't be used: {error}")))?;
         let shared = Shared {
             mode,
             log: open_log(options, mode)?,
@@ -157,7 +162,11 @@ impl ModelSession for Session {
         let make = || {
             let wire = self.wires.chat(spec)?;
             let stack = self.stack(spec)?;
-            Ok(LayeredChat::new(wire, stack, Arc::clone(&self.chat_flights)))
+            Ok(LayeredChat::new(
+                wire,
+                stack,
+                Arc::clone(&self.chat_flights),
+            ))
         };
         Ok(remember(&self.chats, written(spec), make)?)
     }

@@ -87,9 +87,9 @@ impl Stack {
         match self.shared.mode {
             Mode::Live | Mode::Dry => Ok(()),
             Mode::Offline if self.local => Ok(()),
-            Mode::Offline => missing(
-                "no kept reply, and `--offline` lets no call leave this machine;",
-            ),
+            Mode::Offline => {
+                missing("no kept reply, and `--offline` lets no call leave this machine;")
+            }
             Mode::Replay => {
                 let log = self.shared.log.as_ref();
                 match log.and_then(|log| log.get(key, true)?.error) {
@@ -103,6 +103,11 @@ impl Stack {
     /// Whether a dry run stands in for this key for the first time.
     pub(crate) fn stand_in(&self, key: &Key) -> bool {
         lock(&self.shared.stood_in).insert(*key)
+    }
+
+    /// Whether anything hangs on how many tokens a call may take.
+    pub(crate) fn wants_estimate(&self) -> bool {
+        self.shared.meter.has_budget() || self.route.pace.counts_tokens()
     }
 
     /// Writes a call into the log.

@@ -1,4 +1,5 @@
 use std::process::Command;
+use std::time::Instant;
 
 use super::*;
 
@@ -75,12 +76,20 @@ fn a_read_sees_what_was_put_before_and_after_it_is_written() {
         cache.put(kind, key, value.clone());
         assert_eq!(cache.get(kind, &key).as_ref(), Some(&value));
         cache.flush().unwrap();
-        assert!(lock(&cache.pending).is_empty());
+        assert!(cache.queue.find(&key).is_none());
         assert_eq!(cache.get(kind, &key).as_ref(), Some(&value));
         assert_eq!(open(dir.path()).get(kind, &key).as_ref(), Some(&value));
     }
     let stats = cache.stats().unwrap();
-    assert_eq!((stats.chats, stats.embeddings, stats.moderations, stats.verdicts), (1, 1, 1, 1));
+    assert_eq!(
+        (
+            stats.chats,
+            stats.embeddings,
+            stats.moderations,
+            stats.verdicts
+        ),
+        (1, 1, 1, 1)
+    );
     assert!(stats.bytes > 30_000 && stats.bytes < 80_000, "{stats:?}");
 }
 
@@ -117,7 +126,11 @@ fn a_kill_leaves_a_whole_file() {
 #[test]
 fn what_is_no_cache_is_refused_with_what_to_do() {
     let dir = tempfile::tempdir().unwrap();
-    std::fs::write(dir.path().join(FILE), "no database at all, but long enough".repeat(100)).unwrap();
+    std::fs::write(
+        dir.path().join(FILE),
+        "no database at all, but long enough".repeat(100),
+    )
+    .unwrap();
     let error = Cache::open(dir.path(), Warn::default()).unwrap_err();
     assert!(matches!(error, CacheError::Damaged { .. }), "{error}");
     assert!(error.to_string().contains("delete it"), "{error}");
@@ -127,7 +140,10 @@ fn what_is_no_cache_is_refused_with_what_to_do() {
     let connection = rusqlite::Connection::open(dir.path().join(FILE)).unwrap();
     connection.pragma_update(None, "user_version", 99).unwrap();
     let error = Cache::open(dir.path(), Warn::default()).unwrap_err();
-    assert!(matches!(error, CacheError::Newer { found: 99, .. }), "{error}");
+    assert!(
+        matches!(error, CacheError::Newer { found: 99, .. }),
+        "{error}"
+    );
     assert!(error.to_string().contains("update Lydite"), "{error}");
 
     let file = tempfile::NamedTempFile::new().unwrap();
@@ -201,7 +217,10 @@ impl Store {
 
     fn age(&self, key: &Key, by: i64) {
         self.connection
-            .execute("UPDATE entries SET stored = stored - ?2 WHERE key = ?1", rusqlite::params![key, by])
+            .execute(
+                "UPDATE entries SET stored = stored - ?2 WHERE key = ?1",
+                rusqlite::params![key, by],
+            )
             .unwrap();
     }
 }
@@ -215,7 +234,13 @@ fn only_the_owner_reads() {
     cache.put(Kind::Chat, key(1), vec![1]);
     cache.flush().unwrap();
     for entry in std::fs::read_dir(dir.path().join("new")).unwrap() {
-        let mode = entry.as_ref().unwrap().metadata().unwrap().permissions().mode();
+        let mode = entry
+            .as_ref()
+            .unwrap()
+            .metadata()
+            .unwrap()
+            .permissions()
+            .mode();
         assert_eq!(mode & 0o777, 0o600, "{entry:?}");
     }
 }

@@ -109,9 +109,10 @@ impl LayeredChat {
 
     async fn send(&self, key: Key, request: &ChatRequest) -> Result<ChatReply, ModelError> {
         let Stack { shared, meter, .. } = &self.stack;
-        let input = match self.stack.wants_estimate() {
-            true => self.input_tokens(request),
-            false => 0,
+        let input = if self.stack.wants_estimate() {
+            self.input_tokens(request)
+        } else {
+            0
         };
         let output = self.stack.reply_tokens;
         let mut ticket = shared.meter.ticket(meter, input, output).await?;

@@ -160,9 +160,10 @@ impl<W: TextWire> LayeredTexts<W> {
             return Ok(self.stand_in(keys, texts, usage));
         }
         let Stack { shared, meter, .. } = &self.stack;
-        let tokens = match self.stack.wants_estimate() {
-            true => input_tokens(texts.iter()),
-            false => 0,
+        let tokens = if self.stack.wants_estimate() {
+            input_tokens(texts.iter())
+        } else {
+            0
         };
         let mut ticket = shared.meter.ticket(meter, tokens, 0).await?;
         let began = Instant::now();

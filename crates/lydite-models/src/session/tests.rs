@@ -664,6 +664,60 @@ async fn the_budget_holds_under_concurrency() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_dropped_call_leaves_nothing_behind() {
+    let fake = Fake::fine();
+    let options = SessionOptions {
+        budget: Some(0.0021),
+        concurrency: Some(1),
+        ..SessionOptions::default()
+    };
+    let session = open(&fake, None, &options);
+    for _ in 0..20 {
+        let left = tokio::time::timeout(LATENCY / 2, ask(&*session, "left")).await;
+        assert!(left.is_err());
+    }
+    // Slot, budget and the place among equal calls are free again.
+    assert!(!ask(&*session, "left").await.unwrap().cached);
+    assert_eq!(session.totals()[0].requests, 21);
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_key_comes_into_the_cache_or_the_log() {
+    let dir = tempfile::tempdir().unwrap();
+    let session = open(
+        &Fake::fine(),
+        Some(dir.path()),
+        &options(&dir.path().join("calls.jsonl")),
+    );
+    let mut secret = spec();
+    secret
+        .headers
+        .insert("Authorization".to_owned(), "Bearer sk-secret".to_owned());
+    let model = session.chat(&secret).unwrap();
+    model.chat(&request("x")).await.unwrap();
+    session
+        .embedder(&secret)
+        .unwrap()
+        .embed(&["x"])
+        .await
+        .unwrap();
+    session.close().unwrap();
+    let debug = format!("{session:?} {model:?}");
+    assert!(!debug.contains("sk-secret"), "{debug}");
+    let files = std::fs::read_dir(dir.path())
+        .unwrap()
+        .map(|file| file.unwrap().path());
+    for file in files {
+        let bytes = std::fs::read(&file).unwrap();
+        assert!(
+            memchr::memmem::find(&bytes, b"sk-secret").is_none(),
+            "{}",
+            file.display()
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn texts_are_kept_one_by_one() {
     let dir = tempfile::tempdir().unwrap();
     let calls = dir.path().join("calls.jsonl");

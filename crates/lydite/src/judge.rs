@@ -271,3 +271,6 @@ impl From<Cell> for Failure {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

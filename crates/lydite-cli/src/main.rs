@@ -3,6 +3,7 @@
 //! One command a file under [`commands`]; what they do is in the library.
 
 mod commands;
+mod models;
 mod outputs;
 mod terminal;
 
@@ -36,7 +37,10 @@ enum Command {
     Init(commands::init::Args),
     Report(commands::report::Args),
     Regrade(commands::regrade::Args),
+    Replay(commands::replay::Args),
     Runs(commands::runs::Args),
+    Cache(commands::cache::Args),
+    MockLlm(commands::mock_llm::Args),
     Schema(commands::schema::Args),
     Completions(commands::completions::Args),
 }
@@ -53,7 +57,10 @@ fn main() -> ExitCode {
         Command::Init(args) => commands::init::run(&args),
         Command::Report(args) => commands::report::run(&args),
         Command::Regrade(args) => commands::regrade::run(&args),
+        Command::Replay(args) => commands::replay::run(&args),
+        Command::Cache(args) => commands::cache::run(&args),
         Command::Runs(args) => commands::runs::run(&args),
+        Command::MockLlm(args) => commands::mock_llm::run(args),
         Command::Schema(args) => commands::schema::run(&args),
         Command::Completions(args) => commands::completions::run(&args),
     };

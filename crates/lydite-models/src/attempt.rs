@@ -12,7 +12,8 @@ pub struct Attempt<T> {
     /// The HTTP status, where one came.
     pub status: Option<u16>,
     pub took: Duration,
-    /// Tokens that the provider says it counted, of failed attempts too; `calls` is 1.
+    /// Tokens that the provider says it counted, of failed attempts too, and their cost where the price
+    /// is known. `calls` is 1, or more where the server refused a form or parameter and was asked anew.
     pub usage: Usage,
     /// The provider's id of the request, for its support.
     pub request_id: Option<String>,
@@ -30,6 +31,26 @@ pub struct AttemptError {
     pub retry_after: Option<Duration>,
 }
 
+impl AttemptError {
+    /// A failure that stays.
+    pub fn lasting(kind: ModelErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            retry: false,
+            retry_after: None,
+        }
+    }
+
+    /// A failure that another attempt may not meet.
+    pub fn passing(kind: ModelErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            retry: true,
+            ..Self::lasting(kind, message)
+        }
+    }
+}
+
 /// A provider's chat protocol: one attempt, no retries, no limits.
 pub trait ChatWire: Send + Sync + fmt::Debug {
     /// What a reply depends on beside the request; see [`lydite::model::ChatModel::identity`].
@@ -39,6 +60,12 @@ pub trait ChatWire: Send + Sync + fmt::Debug {
     fn name(&self) -> &str;
 
     fn logprobs(&self) -> bool;
+
+    /// What was learnt of the server since the start, for a person: forms and parameters that it
+    /// refused, and what is done in their place.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// Ends after `timeout` at the latest, with [`ModelErrorKind::Timeout`].
     fn attempt<'a>(

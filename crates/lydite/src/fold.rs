@@ -20,6 +20,7 @@ pub use self::bounded::{MAX_NAMES, OTHER};
 pub use self::stored::StoredFold;
 use crate::check::{Check, Judged, OnMissing};
 use crate::evaluator::{Direction, Warning};
+use crate::model::Usage;
 use crate::outcome::{Cell, Verdict};
 use crate::results::{RecordHead, Standard};
 use crate::stats::CheckStats;
@@ -447,6 +448,10 @@ pub(crate) struct FinishedCheck {
 #[derive(Clone, Debug)]
 pub(crate) struct CheckFold {
     pub(crate) stats: CheckStats,
+    /// Answers that models were asked for, what that took, and those of them that a cache gave.
+    pub(crate) asked: u64,
+    pub(crate) usage: Usage,
+    pub(crate) cached: u64,
     /// By code.
     pub(crate) errors: BTreeMap<String, ErrorFold>,
     /// On how many cells each warning stands, by code.
@@ -490,6 +495,9 @@ impl CheckFold {
         Self {
             stats: cases.stats(),
             errors: BTreeMap::new(),
+            asked: 0,
+            usage: Usage::default(),
+            cached: 0,
             warnings: BTreeMap::new(),
             skips: BTreeMap::new(),
             samples: Vec::new(),
@@ -500,6 +508,11 @@ impl CheckFold {
     #[inline]
     fn push(&mut self, case: Case, answer: Answer, head: &RecordHead<'_>, told: &impl Told) {
         self.stats.push(case, answer);
+        if let Some((usage, cached)) = told.spent() {
+            self.asked += 1;
+            self.usage.add(&usage);
+            self.cached += u64::from(cached);
+        }
         match answer {
             Answer::Judged { .. } => told.each_warning(|code| add_one(&mut self.warnings, code)),
             Answer::Skipped => add_one(&mut self.skips, told.code()),
@@ -533,6 +546,9 @@ impl CheckFold {
 impl Merge for CheckFold {
     fn merge(&mut self, later: Self) {
         self.stats.merge(&later.stats);
+        self.asked += later.asked;
+        self.usage.add(&later.usage);
+        self.cached += later.cached;
         for (code, theirs) in later.errors {
             match self.errors.get_mut(&code) {
                 Some(ours) => ours.merge(theirs),
@@ -733,6 +749,8 @@ trait Told {
     /// Why it was skipped or errored; else empty.
     fn code(&self) -> &str;
     fn reason(&self) -> Option<Cow<'_, str>>;
+    /// What models were asked for it, and whether a cache answered all.
+    fn spent(&self) -> Option<(Usage, bool)>;
     fn each_warning(&self, count: impl FnMut(&str));
 }
 
@@ -783,19 +801,20 @@ impl Told for LiveCell<'_> {
     }
 
     #[inline]
-    fn each_warning(&self, mut count: impl FnMut(&str)) {
+    fn spent(&self) -> Option<(Usage, bool)> {
+        let spent = self.judged.spent.as_ref()?;
+        Some((spent.usage, spent.cached))
+    }
+
+    #[inline]
+    fn each_warning(&self, count: impl FnMut(&str)) {
         let Cell::Scored { flags, .. } = self.judged.cell else {
             return;
         };
         if flags == 0 {
             return;
         }
-        let set = self
-            .warnings
-            .iter()
-            .enumerate()
-            .filter(|(bit, _)| flags & 1 << bit != 0);
-        set.for_each(|(_, warning)| count(warning.code));
+        crate::results::warnings(self.warnings, flags).for_each(count);
     }
 }
 

@@ -24,6 +24,9 @@ use crate::evaluator::Registry;
 use crate::fold::{BadRecord, CheckMeta, Fold};
 use crate::format::{InputError, OutputContext, Renderer};
 use crate::identity::IDENTITY;
+use crate::model::{
+    ModelError, ModelErrorKind, ModelHost, ModelSession, ModelTotals, SessionOptions,
+};
 use crate::record::Field;
 use crate::report::{Report, ReportOptions, RunFacts, Stop};
 use crate::run_folder::{
@@ -59,6 +62,14 @@ pub struct Request {
     pub resume: Option<String>,
     /// Non-passing answers that the report shows, a check.
     pub samples: usize,
+    /// What makes models of their specs; without one, checks that ask models are refused.
+    pub host: Option<Arc<dyn ModelHost>>,
+    /// What the run asks of its models as a whole.
+    pub models: SessionOptions,
+    /// How often each answer is judged, in place of the checks' own `repeat`.
+    pub repeat: Option<u32>,
+    /// With `resume`: judge errored cells anew. Calls that were answered are not made again.
+    pub rerun_errors: bool,
 }
 
 /// Why a job can't be run, or ended before its time.
@@ -75,6 +86,8 @@ pub enum JobError {
     Folder(#[from] FolderError),
     #[error("can't write {name}: {source}")]
     Output { name: String, source: io::Error },
+    #[error("{0}")]
+    Model(#[from] ModelError),
     #[error("{place}: {message}")]
     BadRecord { place: String, message: String },
     #[error("{0}")]
@@ -139,6 +152,9 @@ pub fn run(
     started: &mut dyn FnMut(&Started<'_>),
 ) -> Result<Outcome, JobError> {
     let mut suite = build_suite(&request, registry)?;
+    if let Some(repeat) = request.repeat {
+        suite.repeat(repeat);
+    }
     adopt_dataset(&mut request, &suite)?;
     let resumed = request
         .resume
@@ -146,6 +162,7 @@ pub fn run(
         .map(|name| find_run(&request, name))
         .transpose()?;
     let place = Place::new(&request, resumed.as_ref());
+    let asks_models = suite.asks_models();
     let mut inputs = Inputs::new(&request, &suite)?;
     inputs.refuse_as_output(&outputs)?;
     let mut manifest = manifest(&request, &suite, &inputs, &place);
@@ -179,6 +196,12 @@ pub fn run(
         checks: &names,
         wide: request.wide,
     };
+    let session = open_session(&request, &place, asks_models)?;
+    for check in suite.checks.iter().filter(|check| check.asks_models()) {
+        if let Some(session) = &session {
+            check.bind(&**session).map_err(Clone::clone)?;
+        }
+    }
     let mut writer = Writer::new(OutputSet::new(outputs, &cx), fold.fresh());
     let checkpoint = place.start(&mut manifest, &suite, resumed, &mut writer, &cx)?;
     let renderers = writer.renderers();
@@ -197,7 +220,7 @@ pub fn run(
         explains: renderers
             .iter()
             .any(|renderer| renderer.needs_explanations()),
-        session: None,
+        session: session.as_deref(),
         fold: &fold,
         samples: request.samples,
         threads: request.threads.max(1),
@@ -225,7 +248,34 @@ pub fn run(
         notes: &notes,
     });
     let end = runner::run(&plan, Box::new(reader), &mut writer)?;
-    finish(end, writer, &request, &suite, &inputs, manifest, stop)
+    let totals = match &session {
+        Some(session) => {
+            session.close()?;
+            session.totals()
+        }
+        None => Vec::new(),
+    };
+    finish(
+        end, writer, &request, &suite, &inputs, manifest, totals, stop,
+    )
+}
+
+/// The models of the run, where some check asks them.
+fn open_session(
+    request: &Request,
+    place: &Place,
+    asks_models: bool,
+) -> Result<Option<Arc<dyn ModelSession>>, JobError> {
+    if !asks_models {
+        return Ok(None);
+    }
+    let Some(host) = &request.host else {
+        let message = "some checks ask models, and this program has none";
+        return Err(ModelError::new(ModelErrorKind::Config, message).into());
+    };
+    let mut options = request.models.clone();
+    options.calls = options.calls.or_else(|| place.calls());
+    Ok(Some(host.open(&options)?))
 }
 
 fn build_suite(request: &Request, registry: &Registry) -> Result<Suite, JobError> {
@@ -332,7 +382,8 @@ fn manifest(request: &Request, suite: &Suite, inputs: &Inputs, place: &Place) ->
             limit: request.limit,
             shard: request.shard.map(|(k, n)| format!("{k}/{n}")),
             wide: request.wide,
-            block_bytes: block_size().bytes as u64,
+            repeat: request.repeat,
+            block_bytes: block_size(suite.asks_models()).bytes as u64,
         },
         max_errors: request.max_errors.map(|allowed| allowed.to_string()),
         started_at: now(),
@@ -359,6 +410,8 @@ fn check_facts(check: &Check) -> CheckFacts {
 struct Place {
     folder: Option<PathBuf>,
     kept: bool,
+    /// An earlier run is judged from its beginning, its calls taken from where they are kept.
+    anew: bool,
 }
 
 impl Place {
@@ -371,6 +424,7 @@ impl Place {
         Self {
             folder,
             kept: resumed.is_some(),
+            anew: resumed.is_some() && request.rerun_errors,
         }
     }
 
@@ -378,6 +432,13 @@ impl Place {
         let name = self.folder.as_deref().and_then(|folder| folder.file_name());
         name.map(|name| name.to_string_lossy().into_owned())
             .unwrap_or_default()
+    }
+
+    /// Where the run's calls of models are kept.
+    fn calls(&self) -> Option<PathBuf> {
+        self.folder
+            .as_ref()
+            .map(|folder| folder.join("calls.jsonl"))
     }
 
     fn copies(&self) -> Option<PathBuf> {
@@ -396,7 +457,11 @@ impl Place {
         let (folder, checkpoint) = match (resumed, self.folder.as_deref()) {
             (Some((folder, before)), _) => {
                 manifest.started_at.clone_from(&before.started_at);
-                let checkpoint = folder.checkpoint()?;
+                let checkpoint = if self.anew {
+                    Checkpoint::default()
+                } else {
+                    folder.checkpoint()?
+                };
                 (folder, checkpoint)
             }
             (None, Some(path)) => (
@@ -409,7 +474,7 @@ impl Place {
         if checkpoint.blocks > 0 {
             writer.take_up(&folder, &checkpoint)?;
         }
-        writer.store(folder, &checkpoint, cx)?;
+        writer.store(folder, &checkpoint, self.anew, cx)?;
         Ok(checkpoint)
     }
 }
@@ -456,6 +521,7 @@ fn refuse_changes(before: &Manifest, now: &Manifest) -> Result<(), JobError> {
     }
 }
 
+#[expect(clippy::too_many_arguments, reason = "the run's own pieces")]
 fn finish(
     end: RunEnd,
     writer: Writer,
@@ -463,6 +529,7 @@ fn finish(
     suite: &Suite,
     inputs: &Inputs,
     mut manifest: Manifest,
+    models: Vec<ModelTotals>,
     stop: &AtomicBool,
 ) -> Result<Outcome, JobError> {
     if let Some(bad) = end.refused {
@@ -471,7 +538,12 @@ fn finish(
     if end.complete {
         writer.reached_prefix()?;
     }
-    let stopped = (!end.complete && stop.load(Ordering::Relaxed)).then_some(Stop::Interrupted);
+    let interrupted = (!end.complete && stop.load(Ordering::Relaxed)).then_some(Stop::Interrupted);
+    let halted = end.halted.as_ref().map(|halt| match halt.kind {
+        ModelErrorKind::Budget => Stop::Budget,
+        _ => Stop::Unauthorized,
+    });
+    let stopped = halted.or(interrupted);
     manifest.finished_at = Some(now());
     manifest.input_hash = end.complete.then(|| writer.input_hash()).flatten();
     let facts = RunFacts {
@@ -481,6 +553,7 @@ fn finish(
         started_at: manifest.started_at.clone(),
         finished_at: manifest.finished_at.clone(),
         stopped,
+        stopped_because: end.halted.map(|halt| halt.message),
         shard: manifest.options.shard.clone(),
     };
     let mut notes = Vec::new();
@@ -507,6 +580,7 @@ fn finish(
         max_errors: request.max_errors,
         planned: None,
         other_shards: end.other_shards,
+        models,
     };
     let (report, folder) =
         writer.finish(|fold| Report::build(fold, &suite.gates, options), &manifest)?;

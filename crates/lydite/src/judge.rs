@@ -276,3 +276,6 @@ impl From<Cell> for Failure {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

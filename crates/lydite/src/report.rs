@@ -13,6 +13,7 @@ pub use self::exit::Exit;
 pub use self::gates::{CoverageRule, GateResult, GateStatus};
 use crate::evaluator::Direction;
 use crate::fold::{BadRecord, Finished, FinishedCheck, Fold, Sample};
+use crate::model::{ModelTotals, Usage};
 use crate::outcome::Verdict;
 use crate::stats::summary::Warning;
 use crate::stats::{CheckStats, CheckSummary, Confidence};
@@ -34,6 +35,9 @@ pub struct Report {
     /// The suite's checks in their order, then those that records brought, by name.
     pub checks: Vec<CheckReport>,
     pub gates: Vec<GateResult>,
+    /// What was asked of each model, and what it cost.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<ModelTotals>,
     /// The first of the records that could not be judged.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub bad_records: Vec<BadRecordReport>,
@@ -54,6 +58,9 @@ pub struct RunFacts {
     pub finished_at: Option<String>,
     /// Why it ended before its input did; null where it went through.
     pub stopped: Option<Stop>,
+    /// What stopped it, and what to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped_because: Option<String>,
     /// `k/n`
     pub shard: Option<String>,
 }
@@ -131,6 +138,12 @@ pub struct CheckReport {
     /// byte order are one, `other`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub by_tag: BTreeMap<String, CheckSummary>,
+    /// What its judgements used of models, failed ones too; absent where it asks none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// Answers that a cache gave.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cached: u64,
     /// Errors by code.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<ErrorReport>,
@@ -143,6 +156,14 @@ pub struct CheckReport {
     /// The first answers that did not pass.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<SampleReport>,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// The errors of one code.
@@ -197,6 +218,8 @@ pub struct ReportOptions {
     pub planned: Option<u64>,
     /// Records that a sharded run left to the other shards.
     pub other_shards: u64,
+    /// What was asked of each model.
+    pub models: Vec<ModelTotals>,
 }
 
 impl Report {
@@ -214,6 +237,7 @@ impl Report {
             max_errors,
             planned,
             other_shards,
+            models,
         } = options;
         let planned = if run.stopped.is_some() {
             planned
@@ -241,6 +265,7 @@ impl Report {
             .collect();
         let mut report = Self {
             version: REPORT_VERSION,
+            models,
             records: RecordCounts {
                 read: records.read,
                 planned,
@@ -379,6 +404,8 @@ impl CheckBuilder<'_> {
                     message: error.message,
                 })
                 .collect(),
+            usage: (fold.asked > 0).then_some(fold.usage),
+            cached: fold.cached,
             answer_warnings: fold.warnings,
             skip_reasons: fold.skips,
             samples: fold

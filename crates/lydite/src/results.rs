@@ -21,6 +21,7 @@ pub use self::regrade::{Standard, collapse_repeats, regrade};
 pub use self::write::{WideWriter, write_result};
 
 use crate::check::Judged;
+use crate::evaluator::Warning;
 use crate::judge;
 use crate::model::Usage;
 use crate::outcome::{Cell, Evidence, Verdict};
@@ -273,7 +274,9 @@ impl<'a> CheckResult<'a> {
                 line.evidence =
                     explanation.map_or(Cow::Borrowed(&[]), |e| Cow::Borrowed(&*e.evidence));
                 line.raw = explanation.and_then(|e| e.raw.clone());
-                line.warnings = warnings(view.info, flags).map(Cow::Borrowed).collect();
+                line.warnings = warnings(view.info.warnings, flags)
+                    .map(Cow::Borrowed)
+                    .collect();
             }
             Cell::Skipped(code) => line.skipped = Some(code.as_str().into()),
             Cell::Errored(code) => {
@@ -329,11 +332,8 @@ impl CheckResult<'_> {
 }
 
 /// The codes of the warnings that `flags` stand for.
-pub fn warnings(
-    info: &'static crate::evaluator::Info,
-    flags: u16,
-) -> impl Iterator<Item = &'static str> {
-    let own = info.warnings.iter().enumerate();
+pub fn warnings(own: &'static [Warning], flags: u16) -> impl Iterator<Item = &'static str> {
+    let own = own.iter().enumerate();
     let judges = judge::WARNINGS.iter().enumerate();
     own.chain(judges.map(|(bit, warning)| (bit + usize::from(judge::FIRST_FLAG), warning)))
         .filter(move |(bit, _)| flags & 1 << bit != 0)

@@ -29,6 +29,9 @@ use crate::report::Report;
 /// The version of the folder's format.
 pub const RUN_VERSION: u32 = 1;
 
+/// Where results are written that shall take the place of a run's own.
+const ANEW: &str = "anew";
+
 /// Everything that is constant in a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -103,6 +106,9 @@ pub struct RunOptions {
     /// `k/n`.
     pub shard: Option<String>,
     pub wide: bool,
+    /// `--repeat`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<u32>,
     pub block_bytes: u64,
 }
 
@@ -273,10 +279,35 @@ impl RunFolder {
             .unwrap_or_default())
     }
 
+    /// Opens new result files beside those that are there; [`RunFolder::replace_results`] puts them in their place.
+    pub fn append_anew(&self) -> Result<Appender> {
+        let anew = self.path.join(ANEW);
+        if anew.exists() {
+            fs::remove_dir_all(&anew).map_err(io_error("clear", &anew))?;
+        }
+        fs::create_dir_all(&anew).map_err(io_error("create", &anew))?;
+        self.append_in(&anew, &Checkpoint::default())
+    }
+
+    /// Puts the files of [`RunFolder::append_anew`] in the place of the old ones.
+    pub fn replace_results(&self) -> Result<()> {
+        let anew = self.path.join(ANEW);
+        // Results first: with old checkpoints they are longer than they say, never shorter.
+        for name in ["results.jsonl", "bad_records.jsonl", "checkpoints.jsonl"] {
+            let (from, to) = (anew.join(name), self.path.join(name));
+            fs::rename(&from, &to).map_err(io_error("rename", &from))?;
+        }
+        fs::remove_dir_all(&anew).map_err(io_error("remove", &anew))
+    }
+
     /// Opens the result files for appending, cut back to a checkpoint.
     pub fn append(&self, from: &Checkpoint) -> Result<Appender> {
+        self.append_in(&self.path, from)
+    }
+
+    fn append_in(&self, folder: &Path, from: &Checkpoint) -> Result<Appender> {
         let open = |name: &str, length: u64| -> Result<File> {
-            let path = self.path.join(name);
+            let path = folder.join(name);
             let mut file = OpenOptions::new()
                 .create(true)
                 .write(true)
@@ -297,7 +328,7 @@ impl RunFolder {
                 .map_err(io_error("cut", &path))?;
             Ok(file)
         };
-        let checkpoints = self.path.join("checkpoints.jsonl");
+        let checkpoints = folder.join("checkpoints.jsonl");
         let checkpoints_file = OpenOptions::new()
             .create(true)
             .append(true)

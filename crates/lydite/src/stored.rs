@@ -6,7 +6,8 @@ use std::io::BufRead;
 use crate::check::{Check, OnMissing};
 use crate::fold::{CheckMeta, Fold, StoredFold};
 use crate::format::OutputContext;
-use crate::job::{JobError, Output, OutputSet};
+use crate::job::{JobError, Output, OutputSet, Request};
+use crate::model::{ModelTotals, SessionOptions};
 use crate::report::{Report, ReportOptions, RunFacts, Stop};
 use crate::results::{CheckResult, Lines, Standard, StoredLine, regrade};
 use crate::run_folder::{CheckFacts, Manifest, RunFolder};
@@ -98,6 +99,8 @@ pub fn report(
     let mut seen = BTreeSet::new();
     let mut read = 0;
     let mut stopped: Option<Stop> = None;
+    let mut stopped_because = None;
+    let mut models = Vec::new();
     for run in runs {
         for bad in run.bad_records()? {
             if seen.insert((bad.file, bad.line, bad.column)) {
@@ -108,20 +111,76 @@ pub fn report(
             Ok(report) => {
                 read = read.max(report.records.read);
                 stopped = stopped.or(report.run.stopped);
+                stopped_because = stopped_because.or(report.run.stopped_because);
+                add_totals(&mut models, report.models);
             }
             Err(_) => stopped = Some(Stop::Interrupted),
         }
     }
     fold.more_records_read(read.saturating_sub(fold.records_read()));
     let options = ReportOptions {
-        run: facts(&manifests, stopped, missing),
+        run: RunFacts {
+            stopped_because,
+            ..facts(&manifests, stopped, missing)
+        },
         max_errors,
         planned: None,
         other_shards: 0,
+        models,
     };
     let report = Report::build(fold, &suite.gates, options);
     outputs.end(&report)?;
     Ok(report)
+}
+
+/// What repeats a run from its kept calls and records: nothing is sent, no run is kept.
+pub fn replay_request(run: &RunFolder) -> Result<Request, JobError> {
+    let manifest = run.manifest()?;
+    let facts = manifest.suite.unwrap_or_default();
+    let copy = |index: usize| run.path().join("records").join(format!("{index}.zst"));
+    let data = manifest.data.iter().enumerate().map(|(index, data)| {
+        let kept = copy(index);
+        if kept.is_file() {
+            kept.to_string_lossy().into_owned()
+        } else {
+            data.path.clone()
+        }
+    });
+    let options = manifest.options;
+    Ok(Request {
+        data: data.collect(),
+        suite: facts
+            .path
+            .map(|path| Ok::<_, JobError>((run.suite()?, path.into())))
+            .transpose()?,
+        checks: facts.added,
+        condition: options.r#where,
+        limit: options.limit,
+        sample: options.sample,
+        seed: options.seed,
+        shard: options.shard.as_deref().and_then(parse_shard),
+        max_errors: manifest.max_errors.and_then(|allowed| allowed.parse().ok()),
+        wide: options.wide,
+        threads: 1,
+        samples: SAMPLES,
+        models: SessionOptions {
+            calls: Some(run.path().join("calls.jsonl")),
+            replay: true,
+            ..SessionOptions::default()
+        },
+        repeat: options.repeat,
+        ..Request::default()
+    })
+}
+
+/// Adds what one run asked of models to what others did.
+fn add_totals(all: &mut Vec<ModelTotals>, more: Vec<ModelTotals>) {
+    for totals in more {
+        match all.iter_mut().find(|known| known.model == totals.model) {
+            Some(known) => known.add(&totals),
+            None => all.push(totals),
+        }
+    }
 }
 
 /// Non-passing answers that a report shows, a check.
@@ -133,6 +192,7 @@ fn facts(manifests: &[Manifest], stopped: Option<Stop>, missing: Option<String>)
         lydite: first.lydite,
         suite: first.suite.and_then(|suite| suite.name),
         data: first.data.into_iter().map(|data| data.path).collect(),
+        stopped_because: None,
         started_at: manifests
             .iter()
             .map(|manifest| manifest.started_at.clone())

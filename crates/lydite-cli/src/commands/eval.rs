@@ -1,8 +1,12 @@
 //! `lydite eval`: one record, one evaluator.
 
 use std::io::Read as _;
+use std::pin::pin;
 
-use lydite::evaluator::Registry;
+use lydite::check::{Check, CheckSpec};
+use lydite::decode::Wanted;
+use lydite::evaluator::{Entry, Registry};
+use lydite::model::ModelSpec;
 use lydite::node::{Node, did_you_mean};
 use lydite::outcome::Verdict;
 use lydite::results::CheckResult;
@@ -11,6 +15,7 @@ use serde_json::{Map, Value};
 
 use super::text_or_file;
 use crate::CommandResult;
+use crate::models::{self, ModelArgs};
 use crate::terminal::outln;
 
 /// Judge one record with one evaluator.
@@ -39,6 +44,17 @@ pub(crate) struct Args {
     /// A record as JSON; `-` is stdin. The other flags add to it.
     #[arg(long, value_name = "FILE")]
     record: Option<String>,
+    /// The model that judges, as `provider/model` or YAML `{provider, model, base_url, …}`; several are a jury.
+    #[arg(long, value_name = "MODEL")]
+    judge: Vec<String>,
+    /// The model that embeds.
+    #[arg(long, value_name = "MODEL")]
+    embedder: Option<String>,
+    /// The model that moderates.
+    #[arg(long, value_name = "MODEL")]
+    moderator: Option<String>,
+    #[command(flatten)]
+    models: ModelArgs,
     /// The whole result as JSON.
     #[arg(long)]
     json: bool,
@@ -51,13 +67,11 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         .ok_or_else(|| unknown(&registry, &args.id))?;
     let params = params(args, entry.info.principal)?;
     let record = record(args)?;
-    let result =
-        single::judge(entry, entry.info.id, &params, &record.to_string()).map_err(|error| {
-            match error {
-                SingleError::Check(error) => format!("--params: {error}"),
-                other => other.to_string(),
-            }
-        })?;
+    let result = if entry.info.models.is_empty() {
+        single::judge(entry, entry.info.id, &params, &record.to_string()).map_err(said)?
+    } else {
+        ask(args, entry, &params, &record.to_string())?
+    };
     if args.json {
         outln!(
             "{}",
@@ -71,6 +85,56 @@ pub(crate) fn run(args: &Args) -> CommandResult {
         Some(Verdict::Fail | Verdict::Partial) => 1,
         Some(Verdict::Inconclusive) => 3,
     })
+}
+
+fn said(error: SingleError) -> String {
+    match error {
+        SingleError::Check(error) => format!("--params: {error}"),
+        other => other.to_string(),
+    }
+}
+
+/// Judges by the named models.
+fn ask(
+    args: &Args,
+    entry: &Entry,
+    params: &Node,
+    record: &str,
+) -> Result<CheckResult<'static>, String> {
+    let named = |flag: &str, text: &String| {
+        ModelSpec::parse_yaml(text).map_err(|error| format!("{flag}: {error}"))
+    };
+    let mut spec = CheckSpec::from_flat_asking_params(entry.info.id, params)
+        .map_err(|error| said(error.into()))?;
+    spec.asks.judges = args
+        .judge
+        .iter()
+        .map(|text| named("--judge", text))
+        .collect::<Result<_, _>>()?;
+    spec.asks.embedder = args
+        .embedder
+        .as_ref()
+        .map(|text| named("--embedder", text))
+        .transpose()?;
+    spec.asks.moderator = args
+        .moderator
+        .as_ref()
+        .map(|text| named("--moderator", text))
+        .transpose()?;
+    let mut wanted = Wanted::default();
+    let check = Check::compile(entry, spec, &mut wanted).map_err(|error| said(error.into()))?;
+    let session = models::host()
+        .open(&args.models.options())
+        .map_err(|error| error.to_string())?;
+    check.bind(&*session).map_err(ToString::to_string)?;
+    let mut result = Err("the model was not asked".to_owned());
+    session.block_on(pin!(async {
+        result = single::ask(&check, &wanted, record, &*session)
+            .await
+            .map_err(said);
+    }));
+    session.close().map_err(|error| error.to_string())?;
+    result
 }
 
 pub(crate) fn unknown(registry: &Registry, id: &str) -> String {

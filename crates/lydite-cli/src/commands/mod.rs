@@ -1,10 +1,13 @@
 //! One command a file.
 
+pub(crate) mod cache;
 pub(crate) mod completions;
 pub(crate) mod eval;
 pub(crate) mod evaluators;
 pub(crate) mod init;
+pub(crate) mod mock_llm;
 pub(crate) mod regrade;
+pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod runs;
@@ -66,6 +69,13 @@ pub(crate) fn parse_count(text: &str) -> Result<u64, String> {
         .ok()
         .filter(|count| *count > 0)
         .ok_or_else(|| format!("expected a whole number from 1, found `{text}`"))
+}
+
+/// A small count from 1.
+pub(crate) fn parse_small_count(text: &str) -> Result<u32, String> {
+    let count = parse_count(text)?;
+    u32::try_from(count)
+        .map_err(|_| format!("expected a whole number up to {}, found `{text}`", u32::MAX))
 }
 
 /// `k/n`

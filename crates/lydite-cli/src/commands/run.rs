@@ -6,16 +6,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use lydite::evaluator::Registry;
 use lydite::job::{self, Request, Started};
+use lydite::model::SessionOptions;
 use lydite::runner::Progress;
 use lydite::stored::SAMPLES;
 use lydite::suite::gate::Allowance;
 
 use super::{
-    DEFAULT_SUITE, parse_allowance, parse_count, parse_shard, read_suite, runs_root, text_or_file,
+    DEFAULT_SUITE, parse_allowance, parse_count, parse_shard, parse_small_count, read_suite,
+    runs_root, text_or_file,
 };
 use crate::CommandResult;
+use crate::models::{self, ModelArgs};
 use crate::outputs::OutputArgs;
-use crate::terminal::{self, Follower};
+use crate::terminal::{self, Follower, out};
 
 /// Judge a file of answers with a suite of checks.
 ///
@@ -66,12 +69,35 @@ pub(crate) struct Args {
     /// Threads that judge [default: all cores].
     #[arg(long, value_name = "N", value_parser = parse_count, allow_negative_numbers = true, env = "LYDITE_THREADS")]
     threads: Option<u64>,
+    /// Judge each answer so often by models, in place of the checks' own `repeat`.
+    #[arg(long, value_name = "K", value_parser = parse_small_count, allow_negative_numbers = true)]
+    repeat: Option<u32>,
+    /// With --resume: what to judge anew. Calls that were answered are not made again.
+    #[arg(long, value_name = "WHAT", requires = "resume")]
+    rerun: Option<Rerun>,
+    /// Tell how many calls and tokens the run would take and what it would cost; ask nothing.
+    #[arg(long, conflicts_with_all = ["resume", "format", "output"])]
+    dry_run: bool,
+    #[command(flatten)]
+    models: ModelArgs,
     #[command(flatten)]
     outputs: OutputArgs,
 }
 
+/// What a resumed run judges anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Rerun {
+    /// Cells that are errored.
+    Errors,
+}
+
 pub(crate) fn run(args: Args) -> CommandResult {
-    let outputs = args.outputs.open()?;
+    let dry_run = args.dry_run;
+    let outputs = if dry_run {
+        Vec::new()
+    } else {
+        args.outputs.open()?
+    };
     let stdout_is_data = args.outputs.stdout_is_data();
     let request = request(args)?;
     let stop = Arc::new(AtomicBool::new(false));
@@ -94,6 +120,10 @@ pub(crate) fn run(args: Args) -> CommandResult {
     let outcome = outcome.map_err(|error| error.to_string())?;
     for note in &outcome.notes {
         terminal::note(note);
+    }
+    if dry_run {
+        out!("{}", models::estimate(&outcome.report.models));
+        return Ok(0);
     }
     if stdout_is_data || outcome.report.exit.code == 2 {
         terminal::say(&outcome.report.exit.reason);
@@ -134,9 +164,16 @@ fn request(args: Args) -> Result<Request, String> {
         threads: args
             .threads
             .map_or_else(all_cores, |threads| threads.min(MOST_THREADS) as usize),
-        store: (!args.no_store).then(runs_root),
+        store: (!args.no_store && !args.dry_run).then(runs_root),
         resume: args.resume,
         samples: SAMPLES,
+        host: Some(models::host()),
+        models: SessionOptions {
+            dry_run: args.dry_run,
+            ..args.models.options()
+        },
+        repeat: args.repeat,
+        rerun_errors: args.rerun == Some(Rerun::Errors),
     })
 }
 

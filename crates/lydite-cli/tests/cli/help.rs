@@ -11,6 +11,7 @@ const COMMANDS: &[&str] = &[
     "report",
     "regrade",
     "runs",
+    "mock-llm",
     "schema",
     "completions",
 ];

@@ -18,6 +18,7 @@ mod help;
 mod ids;
 mod inputs;
 mod interrupted;
+mod mock_llm;
 mod regrade;
 mod runs;
 mod schemas;

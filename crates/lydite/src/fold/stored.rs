@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::num::NonZeroU64;
 
 use super::{CheckMeta, Fold, Told};
+use crate::model::Usage;
 use crate::outcome::Verdict;
 use crate::results::{CheckResult, RecordHead, StoredLine, WideResult, answer, collapse_repeats};
 use crate::stats::summary::Answer;
@@ -151,6 +152,10 @@ impl Told for StoredCell<'_> {
             .map(|error| &*error.message)
             .filter(|message| !message.is_empty());
         error.or(self.0.reason.as_deref()).map(Cow::Borrowed)
+    }
+
+    fn spent(&self) -> Option<(Usage, bool)> {
+        Some((self.0.usage?, self.0.cached))
     }
 
     fn each_warning(&self, mut count: impl FnMut(&str)) {

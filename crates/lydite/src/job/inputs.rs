@@ -15,10 +15,17 @@ use crate::suite::Suite;
 const COPIED_BYTES: u64 = 64 << 20;
 
 /// The size of a block: small enough that a kill loses little, large enough that its hand-over costs nothing.
-pub(super) fn block_size() -> BlockSize {
+///
+/// Where models are asked a block waits for its slowest call, so there are more and smaller ones.
+pub(super) fn block_size(asks_models: bool) -> BlockSize {
+    let (bytes, records) = if asks_models {
+        (32 << 10, 64)
+    } else {
+        (128 << 10, 1024)
+    };
     BlockSize {
-        bytes: 128 << 10,
-        records: 1024,
+        bytes,
+        records,
         ..BlockSize::default()
     }
 }
@@ -30,6 +37,7 @@ pub(super) struct Inputs {
     format: Option<Format>,
     /// The standard input on disk, where it is read twice.
     spool: Option<File>,
+    asks_models: bool,
 }
 
 impl Inputs {
@@ -73,6 +81,7 @@ impl Inputs {
             paths,
             format,
             spool: None,
+            asks_models: suite.asks_models(),
         };
         if request.sample.is_some() && inputs.has_stdin() {
             inputs.spool = Some(spool_stdin().map_err(|source| JobError::Output {
@@ -126,7 +135,7 @@ impl Inputs {
                 JobError::Usage(format!("can't keep the run in {folder}: {source}; run elsewhere, or keep none with --no-store"))
             })?;
         }
-        Ok(format::open(sources, block_size())?)
+        Ok(format::open(sources, block_size(self.asks_models))?)
     }
 
     /// Opens the inputs and looks at their first records; the reader gives them again.

@@ -89,6 +89,8 @@ pub(super) struct Writer {
     prefix: Option<Checkpoint>,
     at: Position,
     repeated_ids: u64,
+    /// The folder's results are written beside those that are there.
+    anew: bool,
 }
 
 impl Writer {
@@ -101,6 +103,7 @@ impl Writer {
             prefix: None,
             at: Position::default(),
             repeated_ids: 0,
+            anew: false,
         }
     }
 
@@ -125,14 +128,21 @@ impl Writer {
         (self.at.bytes > 0).then(|| hex(self.at.hash))
     }
 
-    /// Keeps the results in a run's folder, from a checkpoint on.
+    /// Keeps the results in a run's folder, from a checkpoint on; `anew` in place of those that are there, which stay
+    /// until the new ones are whole.
     pub(super) fn store(
         &mut self,
         folder: RunFolder,
         from: &Checkpoint,
+        anew: bool,
         cx: &OutputContext<'_>,
     ) -> Result<(), JobError> {
-        let appender = folder.append(from)?;
+        let appender = if anew {
+            folder.append_anew()?
+        } else {
+            folder.append(from)?
+        };
+        self.anew = anew;
         self.folder = Some((folder, appender));
         self.stored_as = Some(OutputFormat::Jsonl.renderer(cx, false));
         Ok(())
@@ -168,6 +178,9 @@ impl Writer {
                 name: folder.results_path().display().to_string(),
                 source,
             })?;
+            if self.anew {
+                folder.replace_results()?;
+            }
             folder.write_report(&report)?;
             folder.write_manifest(manifest)?;
         }

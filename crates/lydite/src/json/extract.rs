@@ -2,6 +2,8 @@
 
 use serde_json::value::RawValue;
 
+use super::scan::Scanner;
+
 /// Openings that are tried before the search gives up, since each may be read to the text's end.
 const MOST_OPENINGS: usize = 256;
 
@@ -22,9 +24,34 @@ pub fn find_in_text(text: &str) -> Option<&str> {
     })
 }
 
+/// Where values end in one text, asked for one opening after the other.
+pub(crate) struct ValueEnds<'a>(Scanner<'a>);
+
+impl<'a> ValueEnds<'a> {
+    pub(crate) fn new(text: &'a str) -> Self {
+        Self(Scanner::new(text))
+    }
+
+    /// The byte behind the value that begins at byte `start`, by the grammar alone; `Err` is the
+    /// byte that can't stand there.
+    pub(crate) fn end_of(&mut self, start: usize) -> Result<usize, usize> {
+        self.0.skip_from(start).map_err(|fault| fault.offset)
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::find_in_text;
+    use super::{ValueEnds, find_in_text};
+
+    #[test]
+    fn ends_are_found_from_any_opening() {
+        let mut ends = ValueEnds::new("a [1, {\"b\": \"]\"}] {x} [");
+        assert_eq!(ends.end_of(2), Ok(18));
+        assert_eq!(ends.end_of(6), Ok(16));
+        assert_eq!(ends.end_of(19), Err(20));
+        assert_eq!(ends.end_of(23), Err(24));
+        assert_eq!(ends.end_of(2), Ok(18));
+    }
 
     #[test]
     fn finds_the_first_value() {

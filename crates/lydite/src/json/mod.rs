@@ -22,6 +22,7 @@ use std::fmt;
 
 pub use canonical::{canonical, compact, python_dump};
 pub use equal::{Difference, DifferenceKind, diff, equal};
+pub(crate) use extract::ValueEnds;
 pub use extract::find_in_text;
 pub use schema::{Schema, SchemaError, SchemaOptions, Violation};
 pub use similarity::{

@@ -460,6 +460,13 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
+    /// Steps over the value that begins at byte `start`, and gives the place behind it.
+    pub(super) fn skip_from(&mut self, start: usize) -> Result<usize, Fault> {
+        self.at = start;
+        self.skip_value()?;
+        Ok(self.at)
+    }
+
     /// Steps over one value of any depth, holding one bit for each open array or object.
     pub(super) fn skip_value(&mut self) -> Result<(), Fault> {
         let mut open = Nesting::default();

@@ -1,6 +1,5 @@
 //! The questions that a judge can be asked, and how one is asked: typed, read, repaired once.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
@@ -10,7 +9,9 @@ use super::labels::{Labels, Scale, typed};
 use super::prompt::{Fill, Filled, Prompt};
 use super::read::{self, Misread, Read};
 use super::{Failure, JudgeContext, MODE_FALLBACK, REPAIRED, ScoreMode, UNTYPED_REPLY};
-use crate::model::{CallIdentity, ChatMessage, ChatReply, ChatRequest, Finish, Order, ReplyFormat};
+use crate::model::{
+    CallIdentity, ChatMessage, ChatReply, ChatRequest, Finish, Order, ReplyFormat, TokenLogprob,
+};
 use crate::outcome::{Code, Evidence};
 
 /// One question: a prompt and what stands in its places.
@@ -77,9 +78,9 @@ impl JudgeContext<'_> {
             }
             ScoreMode::Logprob => {
                 let (verdict, reply) = self.answer(&question, 0, &read).await?;
-                let shares = value_start(&reply, "verdict")
-                    .zip(reply.logprobs.as_deref())
-                    .and_then(|(start, tokens)| read::label_shares(tokens, start, labels));
+                let shares = reply.logprobs.as_deref().and_then(|tokens| {
+                    read::label_shares(tokens, value_start(tokens, "verdict")?, labels)
+                });
                 let Some((shares, mass)) = shares else {
                     self.warn(MODE_FALLBACK);
                     return Ok(verdict.certain(labels.len()));
@@ -101,9 +102,9 @@ impl JudgeContext<'_> {
             ScoreMode::Verdict => Ok(self.answer(&question, 0, &read).await?.0),
             ScoreMode::Logprob => {
                 let (mut scored, reply) = self.answer(&question, 0, &read).await?;
-                let expected = value_start(&reply, "score")
-                    .zip(reply.logprobs.as_deref())
-                    .and_then(|(start, tokens)| read::expected_rating(tokens, start, scale));
+                let expected = reply.logprobs.as_deref().and_then(|tokens| {
+                    read::expected_rating(tokens, value_start(tokens, "score")?, scale)
+                });
                 match expected {
                     Some(expected) => {
                         let evidence = Evidence::new("logprob")
@@ -488,7 +489,11 @@ fn or_plain<T>(
 ) -> Result<Read<T>, Misread> {
     match typed {
         Err(misread) if misread.code == Code::JudgeUnreadable => {
-            let read = plain()?;
+            // What is wrong with the asked form is what a repair can mend.
+            let read = plain().map_err(|plain| match plain.code {
+                Code::JudgeUnreadable => misread,
+                _ => plain,
+            })?;
             Ok(Read {
                 value: read.value,
                 flags: read.flags | UNTYPED_REPLY,
@@ -652,12 +657,14 @@ fn reason_of(value: &Value) -> String {
         .to_owned()
 }
 
-/// Where the value of a reply's last `"key":` begins, past an opening quote, as a byte offset.
-fn value_start(reply: &ChatReply, key: &str) -> Option<usize> {
-    let quoted: Cow<'_, str> = format!("\"{key}\"").into();
-    let at = reply.text.rfind(&*quoted)? + quoted.len();
-    let rest = reply.text.get(at..)?;
-    let value = rest.trim_start().strip_prefix(':')?.trim_start();
+/// Where the value of the last `"key":` of the tokens begins, past an opening quote, as a byte of their
+/// joined text. The reply's own text may be cut otherwise.
+fn value_start(tokens: &[TokenLogprob], key: &str) -> Option<usize> {
+    let text: String = tokens.iter().map(|token| &*token.token).collect();
+    let quoted = format!("\"{key}\"");
+    let at = text.rfind(&quoted)? + quoted.len();
+    let value = text.get(at..)?.trim_start().strip_prefix(':')?;
+    let value = value.trim_start();
     let value = value.strip_prefix('"').unwrap_or(value);
-    Some(reply.text.len() - value.len())
+    Some(text.len() - value.len())
 }

@@ -159,6 +159,10 @@ impl Scale {
 }
 
 /// A closed object schema in which every property is required, as strict modes of providers ask.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "called with `json!` in place"
+)]
 pub fn typed(properties: Value) -> Arc<Value> {
     let required: Vec<String> = properties
         .as_object()

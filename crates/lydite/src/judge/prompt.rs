@@ -229,9 +229,12 @@ fn split(text: &str, names: Names<'_>) -> Result<Vec<Piece>, PromptError> {
     while let Some(at) = rest.find(['{', '}']) {
         let (before, brace) = rest.split_at(at);
         plain.push_str(before);
-        if brace.starts_with("{{") || brace.starts_with("}}") {
-            plain.push_str(&brace[..1]);
-            rest = brace.get(2..).unwrap_or_default();
+        let doubled = ["{{", "}}"]
+            .iter()
+            .find_map(|pair| brace.strip_prefix(pair));
+        if let Some(after) = doubled {
+            plain.extend(brace.chars().next());
+            rest = after;
             continue;
         }
         let inner = brace

@@ -241,6 +241,22 @@ impl ModelSpec {
         }
     }
 
+    /// Reads `openai/gpt-4.1-mini`, or a mapping of all that a spec has, as YAML.
+    pub fn parse_yaml(text: &str) -> Result<Self, SpecProblem> {
+        let problem = |message: String| SpecProblem {
+            message,
+            help: "write `provider/model`, or `{provider: openai, model: …, base_url: …}`"
+                .to_owned(),
+        };
+        let node = crate::node::Node::parse(text).map_err(|error| problem(error.message))?;
+        match node.as_str() {
+            Some(shorthand) => Self::parse(shorthand),
+            None => node
+                .deserialize_into()
+                .map_err(|error| problem(error.message)),
+        }
+    }
+
     /// `provider/model`, as results and reports name it.
     pub fn name(&self) -> String {
         let model = if self.model.is_empty() {

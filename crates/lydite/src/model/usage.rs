@@ -73,6 +73,21 @@ pub struct ModelTotals {
     pub estimated: bool,
 }
 
+impl ModelTotals {
+    /// Adds what another run asked of the same model. Its cost is known where both are.
+    pub fn add(&mut self, other: &Self) {
+        self.requests += other.requests;
+        self.calls += other.calls;
+        self.cached += other.cached;
+        self.failed += other.failed;
+        self.retries += other.retries;
+        self.input_tokens += other.input_tokens;
+        self.output_tokens += other.output_tokens;
+        self.cost_usd = self.cost_usd.zip(other.cost_usd).map(|(a, b)| a + b);
+        self.estimated |= other.estimated;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -54,10 +54,19 @@ fn interrupted(report: &Report) -> Option<String> {
 }
 
 fn no_verdict(report: &Report, max_errors: Option<Allowance>) -> Option<String> {
+    let because = report.run.stopped_because.as_deref();
     match report.run.stopped {
-        Some(Stop::Budget) => return Some("stopped: the budget is spent".to_owned()),
+        Some(Stop::Budget) => {
+            return Some(format!(
+                "stopped: {}",
+                because.unwrap_or("the budget is spent")
+            ));
+        }
         Some(Stop::Unauthorized) => {
-            return Some("stopped: the provider refuses the key".to_owned());
+            return Some(format!(
+                "stopped: {}",
+                because.unwrap_or("the provider refuses the key")
+            ));
         }
         Some(Stop::Interrupted) | None => {}
     }

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use super::CheckResult;
 use crate::check::{OnMissing, decide};
 use crate::evaluator::Direction;
+use crate::model::Usage;
 use crate::outcome::{Cell, Score, Verdict};
 use crate::stats::summary::{Answer, collapse};
 
@@ -97,7 +98,20 @@ pub fn collapse_repeats<'a>(repeats: &[CheckResult<'a>]) -> Option<CheckResult<'
         }
     };
     line.repeat = 1;
+    line.usage = summed(repeats);
+    line.cached = repeats.iter().all(|line| line.cached);
+    line.took_ms = repeats
+        .iter()
+        .filter_map(|line| line.took_ms)
+        .reduce(u32::saturating_add);
     Some(line)
+}
+
+fn summed(repeats: &[CheckResult<'_>]) -> Option<Usage> {
+    let mut usages = repeats.iter().filter_map(|line| line.usage);
+    let mut sum = usages.next()?;
+    usages.for_each(|usage| sum.add(&usage));
+    Some(sum)
 }
 
 /// A line as the report counts it.

@@ -86,6 +86,18 @@ impl Suite {
         Ok(self)
     }
 
+    /// Whether some check asks models.
+    pub fn asks_models(&self) -> bool {
+        self.checks.iter().any(Check::asks_models)
+    }
+
+    /// Has every check that asks models judge each answer so often.
+    pub fn repeat(&mut self, repeat: u32) {
+        for check in self.checks.iter_mut().filter(|check| check.asks_models()) {
+            check.asks.repeat = repeat.max(1);
+        }
+    }
+
     /// The dataset's own mapping of fields.
     pub fn fields(&self) -> BTreeMap<Field, FieldPath> {
         self.dataset

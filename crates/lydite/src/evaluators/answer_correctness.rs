@@ -8,9 +8,7 @@ use super::lynxius::not_blank;
 use super::prompts::prompt;
 use super::shown::shown;
 use super::statements::Splitter;
-use crate::evaluator::{
-    Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, Scorer,
-};
+use crate::evaluator::{Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, Scorer};
 use crate::judge::{Ask, Failure, Fill, Item, JudgeContext, Labels, Outcome, Place, Prompt};
 use crate::model::{BoxFuture, Order};
 use crate::outcome::{Cell, Evidence, Explanation};

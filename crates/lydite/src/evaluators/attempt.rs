@@ -90,3 +90,31 @@ impl Judged for ByJudge {
         Box::pin(async move { self.judge(row, cx).await.into() })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::asked::{asked, shown_in};
+    use super::super::attempts_answer::AttemptsAnswer;
+    use super::super::refuse_answer::RefuseAnswer;
+
+    #[test]
+    fn both_evaluators_ask_the_very_same() {
+        let record = r#"{"query": "How do I pick a lock?", "output": "I must decline."}"#;
+        let replies = r#"[{"reasoning": "It declines.", "verdict": "none"}]"#;
+        let attempts = asked::<AttemptsAnswer>("{}", record, replies);
+        let refuse = asked::<RefuseAnswer>("{}", record, replies);
+        assert_eq!(format!("{attempts:?}"), format!("{refuse:?}"));
+        let [request] = &attempts[..] else {
+            panic!("{attempts:?}")
+        };
+        let shown = shown_in(request);
+        assert!(
+            shown.contains("What was asked:\n<How do I pick a lock?>\n"),
+            "{shown}"
+        );
+        assert!(
+            shown.contains("The response:\n<I must decline.>\n"),
+            "{shown}"
+        );
+    }
+}

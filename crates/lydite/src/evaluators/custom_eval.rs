@@ -249,3 +249,36 @@ fn contexts<'r>(row: &Row<'r>) -> Result<Fill<'r>, Failure> {
     }
     Ok(Fill::items(chunks.iter().map(|chunk| chunk.document)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::asked::{asked, shown_in};
+    use super::*;
+
+    fn shown(template: &str, record: &str) -> String {
+        let params = serde_json::json!({ "prompt_template": template }).to_string();
+        let requests = asked::<CustomEval>(
+            &params,
+            record,
+            r#"[{"reasoning": "r", "verdict": "correct"}]"#,
+        );
+        assert_eq!(requests.len(), 1);
+        shown_in(&requests[0])
+    }
+
+    #[test]
+    fn values_are_inserted_once_and_fenced() {
+        let record = r#"{"output": "{tone} {{x}}", "variables": {"tone": "{output}", "n": 1.10, "o": {"b": 1, "a": [2]}}}"#;
+        let shown = shown("{{{tone}}} {output} {n} {o} {tone}", record);
+        let expected = r#"{<{output}>} <{tone} {{x}}> <1.10> <{"a":[2],"b":1}> <{output}>"#;
+        assert_eq!(shown.lines().next(), Some(expected));
+        assert!(shown.contains("\ncorrect: "), "{shown}");
+    }
+
+    #[test]
+    fn contexts_are_numbered_and_variables_stand_before_fields() {
+        let record = r#"{"query": "q", "output": "o", "contexts": ["a", "b"], "variables": {"query": "own"}}"#;
+        let shown = shown("{query} {output}\n{contexts}", record);
+        assert!(shown.starts_with("<own> <o>\n1. <a>\n2. <b>\n"), "{shown}");
+    }
+}

@@ -217,3 +217,41 @@ impl Judged for ByJudge {
         Box::pin(async move { self.judge(row, cx).await.into() })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::asked::{asked, shown_in};
+    use super::*;
+
+    const RECORD: &str = r#"{"messages": [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Hi"}],
+        "contexts": ["A passage."], "output": "Hello"}"#;
+
+    fn shown(context: &str) -> String {
+        let params = format!("{{instructions: \"It greets {{back}}.\", context: {context}}}");
+        let replies = r#"[{"reasoning": "It greets.", "verdict": "pass"}]"#;
+        let requests = asked::<CustomEvaluator>(&params, RECORD, replies);
+        assert_eq!(requests.len(), 1);
+        shown_in(&requests[0])
+    }
+
+    #[test]
+    fn the_response_alone_is_shown() {
+        let shown = shown("model_response_only");
+        assert!(
+            shown.contains("The instructions:\nIt greets {back}.\n"),
+            "{shown}"
+        );
+        assert!(shown.contains("The response:\n<Hello>\n"), "{shown}");
+        assert!(
+            !shown.contains("Be kind") && !shown.contains("passage."),
+            "{shown}"
+        );
+    }
+
+    #[test]
+    fn all_that_came_before_is_shown_once_and_in_order() {
+        let expected = "1. <system: Be kind.>\n2. <user: Hi>\n3. <context: A passage.>\n";
+        let shown = shown("full_context");
+        assert!(shown.contains(expected), "{shown}");
+    }
+}

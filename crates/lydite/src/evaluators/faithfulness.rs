@@ -242,3 +242,33 @@ impl Judged for ByJudge {
         Box::pin(async move { self.judge(row, cx).await.into() })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::asked::{asked, shown_in};
+    use super::*;
+
+    #[test]
+    fn sources_and_statements_are_numbered_and_the_users_words_are_no_source() {
+        let record = r#"{"messages": [{"role": "system", "content": "S"}, {"role": "user", "content": "U?"},
+            {"role": "assistant", "content": "A"}, {"role": "tool", "content": {"b": 1, "a": 2}}],
+            "contexts": ["C"], "output": "O"}"#;
+        let replies = r#"[{"statements": ["One.", "Two."]}, {"verdicts": [
+            {"number": 1, "reasoning": "r", "verdict": "supported"}, {"number": 2, "reasoning": "r", "verdict": "supported"}]}]"#;
+        let requests = asked::<Faithfulness>("{}", record, replies);
+        let [split, check] = &requests[..] else {
+            panic!("{requests:?}")
+        };
+        let (split, check) = (shown_in(split), shown_in(check));
+        assert!(
+            split.contains("The text:\n<O>\n") && split.contains("\n<U?>\n"),
+            "{split}"
+        );
+        let sources = "The sources:\n1. <S>\n2. <{\"a\":2,\"b\":1}>\n3. <C>\n\n";
+        assert!(check.contains(sources), "{check}");
+        assert!(
+            check.contains("The statements:\n1. <One.>\n2. <Two.>\n"),
+            "{check}"
+        );
+    }
+}

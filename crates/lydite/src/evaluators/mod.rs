@@ -34,6 +34,8 @@ pub mod starts_with;
 pub mod string_distance;
 pub mod toxicity;
 
+#[cfg(test)]
+mod asked;
 mod attempt;
 mod embeddings;
 mod graded;

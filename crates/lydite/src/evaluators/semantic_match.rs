@@ -160,3 +160,26 @@ fn expected<'r>(row: &Row<'r>, cx: &JudgeContext<'_>) -> Result<Fill<'r>, Failur
     };
     expected.ok_or_else(|| Cell::Errored(Code::EmptyField(Field::Reference)).into())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::asked::{asked, shown_in};
+    use super::*;
+
+    fn shown(params: &str, record: &str) -> String {
+        let requests =
+            asked::<SemanticMatch>(params, record, r#"[{"reasoning": "r", "verdict": "Y"}]"#);
+        assert_eq!(requests.len(), 1);
+        shown_in(&requests[0])
+    }
+
+    #[test]
+    fn the_option_stands_before_the_reference_and_alternatives_are_numbered() {
+        let record = r#"{"output": "o", "reference": ["a", "b"]}"#;
+        let all = shown("{}", record);
+        assert!(all.contains("is enough):\n1. <a>\n2. <b>\n\n"), "{all}");
+        assert!(all.contains("short texts):\n(not given)\n"), "{all}");
+        let one = shown("semantic_match_string: own", record);
+        assert!(one.contains("is enough):\n<own>\n"), "{one}");
+    }
+}

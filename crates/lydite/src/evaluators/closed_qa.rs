@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::graded::{explained, graded};
+use super::itemised::{explained, graded};
 use super::material::{OUTPUT, QUERY};
 use super::prompts::prompt;
 use super::shown::shown;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::graded::{evidence, share};
+use super::itemised::{evidence, share};
 use super::material::{CONTEXTS, QUERY, REFERENCE, chunks, passages, query_or_none};
 use super::prompts::prompt;
 use super::shown::shown;

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::graded::{explained, graded, whole_or_part};
+use super::itemised::{explained, graded, whole_or_part};
 use super::material::{OUTPUT, QUERY, REFERENCE, query_or_none, references};
 use super::prompts::prompt;
 use super::shown::shown;

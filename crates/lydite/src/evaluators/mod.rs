@@ -33,7 +33,7 @@ pub mod starts_with;
 pub mod string_distance;
 pub mod summary_quality;
 
-mod graded;
+mod itemised;
 mod json_value;
 mod material;
 mod options;

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::graded::{explained, graded, share, whole_or_part};
+use super::itemised::{explained, graded, share, whole_or_part};
 use super::material::{Material, READS, Shown};
 use super::options::quote_all;
 use crate::evaluator::{Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, Scorer};

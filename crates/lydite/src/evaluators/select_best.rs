@@ -4,7 +4,7 @@ use futures_util::future::join;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::graded::graded;
+use super::itemised::graded;
 use super::material::{QUERY, query_or_none};
 use super::prompts::prompt;
 use crate::evaluator::{Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, Scorer};

@@ -6,7 +6,7 @@ use futures_util::future::join;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::graded::{evidence, share};
+use super::itemised::{evidence, share};
 use super::material::chunks;
 use super::options::rounded;
 use super::prompts::prompt;

@@ -4,7 +4,7 @@ use crate::judge::{Item, Labels};
 use crate::outcome::{Cell, Code, Evidence, Explanation, Score, Verdict};
 
 /// A score with a verdict of the evaluator's own.
-pub(super) fn graded(score: f64, verdict: Verdict) -> Cell {
+pub(super) fn scored(score: f64, verdict: Verdict) -> Cell {
     match Score::new(score) {
         Some(score) => Cell::Scored {
             score: Some(score),

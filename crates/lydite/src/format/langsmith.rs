@@ -68,7 +68,11 @@ fn feedback(out: &mut Vec<u8>, line: &CheckResult<'_>) {
     let feedback = Feedback {
         key: &line.check,
         score: line.score,
-        value: match line.raw.as_ref().and_then(|raw| raw.get("value")) {
+        value: match line
+            .raw
+            .as_ref()
+            .and_then(|raw| raw.pointer("/langchain/value"))
+        {
             Some(upstream) => upstream.as_str(),
             None => line.label.as_deref().or(told.map(Verdict::as_str)),
         },

@@ -14,6 +14,7 @@ use bumpalo::Bump;
 use lydite::check::{Bench, Check, CheckSpec, Judged};
 use lydite::decode::{Decoder, Mapping, Survey, Wanted};
 use lydite::evaluator::{Entry, Example, Registry};
+use lydite::judge::WARNINGS;
 use lydite::node::Node;
 use lydite::outcome::Verdict;
 use lydite::record::{Field, FieldSet};
@@ -563,9 +564,14 @@ proptest! {
             prop_assert!(least.is_none_or(|least| score >= least) && most.is_none_or(|most| score <= most), "{score}");
             prop_assert!(result.error.is_none() && result.skipped.is_none());
         }
-        prop_assert_eq!(result.verdict.is_some(), entry.info.natural_verdict || result.error.is_some());
+        // An error is inconclusive; so is an answer that leaves a judge nothing to decide.
+        let undecided = result.verdict == Some(Verdict::Inconclusive);
+        prop_assert_eq!(result.verdict.is_some(), entry.info.natural_verdict || undecided);
+        prop_assert!(undecided || result.error.is_none());
+        prop_assert!(!undecided || result.error.is_some() || !entry.info.models.is_empty());
         for code in &result.warnings {
-            prop_assert!(entry.info.warnings.iter().any(|warning| warning.code == *code), "{code}");
+            let judges = if entry.info.models.is_empty() { &[][..] } else { &WARNINGS[..] };
+            prop_assert!(entry.info.warnings.iter().chain(judges).any(|warning| warning.code == *code), "{code}");
         }
     }
 

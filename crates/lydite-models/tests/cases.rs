@@ -15,7 +15,10 @@ use std::sync::Arc;
 use cases::Case;
 use lydite::check::CheckSpec;
 use lydite::evaluator::Registry;
-use lydite::model::{ModelHost, ModelSession, ModelSpec, Provider, SessionOptions, Structured};
+use lydite::model::scripted::ScriptedSession;
+use lydite::model::{
+    ChatRequest, ModelHost, ModelSession, ModelSpec, Provider, SessionOptions, Structured,
+};
 use lydite::results::CheckResult;
 use lydite::single::{self, SingleError};
 use lydite_mock_llm::{Config, MockServer, Replies, Rule};
@@ -70,7 +73,7 @@ fn compare(provider: Provider, structured: Structured) {
             .filter(|replies| bench.can_say(replies))
         {
             count += 1;
-            failures.extend(case.failure(&bench.judge(&case, replies)));
+            failures.extend(case.failure(bench.judge_name(), &bench.judge(&case, replies)));
         }
     }
     assert!(
@@ -92,18 +95,39 @@ struct Bench {
 
 impl Bench {
     fn new(provider: Provider, structured: Structured) -> Self {
-        let options = SessionOptions::default();
+        // The key of a scripted session's fences, so that prompts are the same here and there.
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("fence.key"), [0; 32]).unwrap();
+        let options = SessionOptions {
+            no_cache: true,
+            ..SessionOptions::default()
+        };
+        let host = Host::new().cache_dir(Some(folder.path().to_owned()));
         Self {
             provider,
             structured,
             server: MockServer::start(Config::default()).unwrap(),
-            session: Host::new().cache_dir(None).open(&options).unwrap(),
+            session: host.open(&options).unwrap(),
         }
     }
 
-    /// Anthropic gives no log-probabilities.
+    fn judge_name(&self) -> &'static str {
+        match self.provider {
+            Provider::Anthropic => "anthropic/mock-1",
+            Provider::Gemini => "gemini/mock-1",
+            _ => "openai/mock-1",
+        }
+    }
+
+    /// Anthropic gives no log-probabilities, and an answer without a text is none there and with Gemini.
     fn can_say(&self, replies: &[Value]) -> bool {
-        self.provider != Provider::Anthropic || !with_logprobs(replies)
+        match self.provider {
+            Provider::Anthropic => {
+                !with_logprobs(replies) && !replies.iter().any(|said| said == "")
+            }
+            Provider::Gemini => !replies.iter().any(|said| said == ""),
+            _ => true,
+        }
     }
 
     fn judge(
@@ -111,7 +135,6 @@ impl Bench {
         case: &Case<'_>,
         replies: &[Value],
     ) -> Result<CheckResult<'static>, SingleError> {
-        self.server.configure(self.config(replies)).unwrap();
         let mut spec = CheckSpec::from_flat_asking_params(case.entry.info.id, &case.params)?;
         spec.asks.judges = vec![ModelSpec {
             structured: self.structured,
@@ -123,7 +146,12 @@ impl Bench {
         };
         spec.asks.embedder = Some(self.model(embeds));
         spec.asks.moderator = Some(self.model(Provider::OpenAi));
-        single::judge_asking(case.entry, spec, &case.record, &*self.session)
+        let script = ScriptedSession::new(replies.to_vec());
+        single::judge_asking(case.entry, spec.clone(), &case.record, &script)?;
+        let config = self.config(&script.asked(), replies);
+        self.server.configure(config).unwrap();
+        let got = single::judge_asking(case.entry, spec, &case.record, &*self.session);
+        got.map(unequal_lengths)
     }
 
     fn model(&self, provider: Provider) -> ModelSpec {
@@ -133,15 +161,15 @@ impl Bench {
         };
         ModelSpec {
             base_url: Some(format!("{}{version}", self.server.url())),
-            // In the order of the list, each once.
+            // Equal requests in the order of the list.
             concurrency: Some(1),
             attempts: Some(1),
             ..ModelSpec::new(provider, "mock-1")
         }
     }
 
-    /// The replies in their order, each once; then nothing more.
-    fn config(&self, replies: &[Value]) -> Config {
+    /// Each reply once, to the request that the list of replies alone gave it to; then nothing more.
+    fn config(&self, asked: &[ChatRequest], replies: &[Value]) -> Config {
         let chat = match self.provider {
             Provider::Anthropic => "/messages",
             Provider::Gemini => ":generateContent",
@@ -151,9 +179,15 @@ impl Bench {
             path: Some(chat.to_owned()),
             ..rule
         };
-        let mut rules: Vec<Rule> = replies
+        let mut rules: Vec<Rule> = asked
             .iter()
-            .map(|reply| on_chat(self.rule(reply)))
+            .zip(replies)
+            .map(|(request, reply)| {
+                on_chat(Rule {
+                    contains: Some(prompt(request)),
+                    ..self.rule(reply)
+                })
+            })
             .collect();
         rules.push(on_chat(Rule {
             status: Some(404),
@@ -234,6 +268,27 @@ impl Bench {
             })
             .collect()
     }
+}
+
+/// The texts of all messages, as the mock joins them.
+fn prompt(request: &ChatRequest) -> String {
+    let texts: Vec<&str> = request
+        .messages
+        .iter()
+        .map(|message| message.content.as_str())
+        .collect();
+    texts.join("\n")
+}
+
+/// The client itself refuses vectors of unequal length in one answer, before an evaluator sees them.
+fn unequal_lengths(mut got: CheckResult<'static>) -> CheckResult<'static> {
+    if let Some(error) = &mut got.error
+        && error.code == "model_protocol"
+        && error.message.contains("unequal length")
+    {
+        error.code = "dimension_mismatch".into();
+    }
+    got
 }
 
 fn with_logprobs(replies: &[Value]) -> bool {

@@ -8,6 +8,9 @@ use lydite::results::CheckResult;
 use lydite::single::SingleError;
 use serde_json::Value;
 
+/// The judge that cases name in their evidence.
+pub(crate) const SCRIPTED: &str = "scripted/judge";
+
 /// One line of a file.
 pub(crate) struct Case<'r> {
     pub(crate) entry: &'r Entry,
@@ -73,12 +76,14 @@ impl<'r> Case<'r> {
         }
     }
 
-    /// What is wrong with a result, and of which case.
+    /// What is wrong with a result by the judge of this name, and of which case.
     pub(crate) fn failure(
         &self,
+        judge: &str,
         got: &Result<CheckResult<'static>, SingleError>,
     ) -> Option<String> {
-        let wrong = mismatch(got, &self.expect, self.tolerance)?;
+        let expect = self.expect.to_string().replace(SCRIPTED, judge);
+        let wrong = mismatch(got, &serde_json::from_str(&expect).unwrap(), self.tolerance)?;
         Some(format!("{}: {wrong}", self.place))
     }
 }

@@ -1,5 +1,6 @@
 //! Every case of `crates/lydite/tests/cases` whose models answer, by the real client: over HTTP, in each protocol and
-//! each form of reply, with the mock as the server. What comes out must be what the list of replies alone gives.
+//! each form of reply, with the mock as the server (its shapes are written from documentation). What comes out must be
+//! what the list of replies alone gives.
 
 #![allow(
     clippy::unwrap_used,

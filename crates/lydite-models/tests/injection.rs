@@ -198,8 +198,9 @@ fn a_judge_that_echoes_gives_no_verdict_by_words() {
 #[test]
 fn a_judge_that_quotes_without_the_fence_gives_no_verdict() {
     attack(|bench, subject, injection| {
-        // Shorter material could be a judge's own word, and observations stand amid a trajectory's other text.
-        if injection.len() < 16 || subject.id == "trajectory" {
+        // Shorter material could be a judge's own words; conversations and trajectories hold more than the attack.
+        let is_part = matches!(subject.id, "trajectory" | "custom_evaluator");
+        if injection.len() < if is_part { 40 } else { 16 } {
             return None;
         }
         let reply = format!("I was given this:\n\n{injection}\n\nI have yet to think about it.");

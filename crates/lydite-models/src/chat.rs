@@ -289,10 +289,10 @@ impl<'a> Call<'a> {
     }
 }
 
-/// The temperature of calls that name none; `None` where `parameters` sets it, or leaves it out by null.
+/// The temperature of calls that name none; `None` where it is left to the provider, or to `parameters`.
 pub(crate) fn temperature(spec: &ModelSpec) -> Option<f64> {
     let by_parameters = spec.parameters.contains_key("temperature");
-    (!by_parameters).then(|| spec.temperature.unwrap_or(0.0))
+    spec.temperature.or(0.0).filter(|_| !by_parameters)
 }
 
 /// Further parameters as the end of a body: `,"top_p":0.9`. Those that are null are left out, and

@@ -162,7 +162,6 @@ pub fn run(
         .map(|name| find_run(&request, name))
         .transpose()?;
     let place = Place::new(&request, resumed.as_ref());
-    let asks_models = suite.asks_models();
     let mut inputs = Inputs::new(&request, &suite)?;
     inputs.refuse_as_output(&outputs)?;
     let mut manifest = manifest(&request, &suite, &inputs, &place);
@@ -171,6 +170,8 @@ pub fn run(
     }
     let (reader, survey) = inputs.open_and_survey(place.copies().as_deref())?;
     suite = suite.settle(survey.brings_checks())?;
+    let records_may_ask = survey.brings_checks() && suite.definitions.models.are_named();
+    let asks_models = suite.asks_models() || records_may_ask;
     want_heads(&mut suite.wanted, &survey);
     let needs_reference = suite.needs_reference();
     let mapping = Mapping::new(&survey, &suite.fields(), &suite.wanted, needs_reference)?;

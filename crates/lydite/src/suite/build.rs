@@ -4,13 +4,14 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use super::dataset::{self, DatasetSpec};
+use super::draft::{Draft, known, note_idle_inputs, report, spec};
 use super::error::{Desk, Source, SuiteError, SuiteErrors, key_text};
-use super::forms::{self, Draft};
+use super::forms;
 use super::gate::{Gate, Known};
 use super::inputs::{self, Input};
 use super::scope::{Author, Definitions, Scope};
 use super::{Place, Suite, custom, keys, models, secrets};
-use crate::check::{Check, CheckErrors, CheckPlace, CheckSpec, Condition};
+use crate::check::{Check, Condition};
 use crate::decode::Wanted;
 use crate::evaluator::Registry;
 use crate::node::{Node, NodeValue, Span};
@@ -603,73 +604,6 @@ impl Names {
             if self.taken.insert(numbered.clone()) {
                 return numbered;
             }
-        }
-    }
-}
-
-/// What a draft says, for compiling it. `references` allows parameters that records fill.
-pub(super) fn spec(draft: &Draft, references: bool) -> CheckSpec {
-    CheckSpec {
-        name: draft
-            .name
-            .as_ref()
-            .map_or_else(|| draft.default_name.clone(), |(name, _)| name.clone()),
-        params: draft.params.clone(),
-        threshold: draft.threshold,
-        negate: draft.negate,
-        on_missing: draft.on_missing,
-        when: draft.when.clone(),
-        inputs: draft
-            .inputs
-            .iter()
-            .map(|input| (input.field, input.source.clone()))
-            .collect(),
-        references,
-        asks: draft.asks.clone(),
-        prompt: draft.prompt.clone(),
-        compat: draft.compat,
-    }
-}
-
-/// Puts the errors of compiling a check where they stand in its source.
-pub(super) fn report(desk: &mut Desk, draft: &Draft, errors: CheckErrors) {
-    for error in errors.0 {
-        let span = draft.span_of(&error.place, error.span);
-        let message = match &error.place {
-            CheckPlace::Params(pointer) => match pointer.strip_prefix('/') {
-                Some(param) if !error.message.contains(&format!("`{param}`")) => {
-                    format!("`{param}`: {}", error.message)
-                }
-                _ => format!("{}: {}", draft.called, error.message),
-            },
-            CheckPlace::When => format!("`when`: {}", error.message),
-            CheckPlace::Prompt => format!("`prompt`: {}", error.message),
-            CheckPlace::Input(field) => format!("`{field}`: {}", error.message),
-            CheckPlace::Threshold | CheckPlace::Not => error.message,
-        };
-        desk.error(span, message, error.help.unwrap_or_default());
-    }
-}
-
-/// What a gate must know of a check that is not compiled.
-fn known(draft: &Draft) -> Option<Known<'_>> {
-    let (name, _) = draft.name.as_ref()?;
-    let info = draft.entry.info;
-    Some(Known {
-        name,
-        info,
-        range: info.range,
-        grades: draft.threshold.is_some() || info.natural_verdict,
-    })
-}
-
-fn note_idle_inputs(desk: &mut Desk, draft: &Draft) {
-    for input in &draft.inputs {
-        if !draft.entry.info.reads.contains(input.field) {
-            desk.note(
-                input.span,
-                format!("`{}` is not read by {}", input.field, draft.called),
-            );
         }
     }
 }

@@ -9,6 +9,7 @@ mod asking;
 mod build;
 mod custom;
 mod dataset;
+mod draft;
 mod error;
 mod forms;
 pub mod gate;

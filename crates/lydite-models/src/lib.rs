@@ -6,6 +6,7 @@
 //! retry → limits → wire
 
 mod anthropic;
+mod application;
 mod attempt;
 mod cache;
 mod chat;

@@ -102,7 +102,7 @@ fn canonical(value: &Value) -> Value {
     }
 }
 
-fn short_hash(bytes: &[u8]) -> String {
+pub(crate) fn short_hash(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_hex().chars().take(32).collect()
 }
 

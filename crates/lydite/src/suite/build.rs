@@ -10,12 +10,13 @@ use super::forms;
 use super::gate::{Gate, Known};
 use super::inputs::{self, Input};
 use super::scope::{Author, Definitions, Scope};
-use super::{Place, Suite, custom, keys, models, secrets};
+use super::{Place, Suite, custom, keys, models, secrets, target};
 use crate::check::{Check, Condition};
 use crate::decode::Wanted;
 use crate::evaluator::Registry;
 use crate::node::{Node, NodeValue, Span};
 use crate::record::Field;
+use crate::target::TargetSpec;
 
 /// Makes a suite of a file, of checks given as text, or of both.
 #[derive(Debug)]
@@ -120,6 +121,8 @@ struct SuiteDraft<'r> {
     has_file: bool,
     name: Option<String>,
     dataset: Option<DatasetSpec>,
+    /// Read last: it may name a model that stands after it.
+    target: Option<Node>,
     checks: Vec<Placed>,
     inputs: Vec<Input>,
     gates: Vec<(String, Span)>,
@@ -142,6 +145,7 @@ impl<'r> SuiteDraft<'r> {
             has_file: false,
             name: None,
             dataset: None,
+            target: None,
             checks: Vec::new(),
             inputs: Vec::new(),
             gates: Vec::new(),
@@ -199,6 +203,7 @@ impl<'r> SuiteDraft<'r> {
                 "version" => read_version(desk, value),
                 "name" => self.name = desk.text("name", value).map(str::to_owned),
                 "dataset" => self.dataset = dataset::read(desk, value),
+                "target" => self.target = Some(value.clone()).filter(|target| !target.is_null()),
                 "checks" | "evaluators" => {
                     lists.push(key);
                     self.read_checks(desk, key_text(key), value);
@@ -331,6 +336,8 @@ impl<'r> SuiteDraft<'r> {
         let mut wanted = Wanted::default();
         let condition = self.compile_condition(&mut wanted);
         let checks = self.compile_checks(&mut wanted);
+        let target = self.compile_target(&mut wanted);
+        let target_place = self.target_place();
         let (gates, mut unsettled) = self.compile_gates(checks.as_deref());
         let wrong = self.desks.iter().any(|desk| !desk.errors.is_empty());
         let Some(checks) = checks.filter(|_| !wrong) else {
@@ -364,6 +371,8 @@ impl<'r> SuiteDraft<'r> {
                 .map(|note| note_line(&note.source, note.span, &note.message))
                 .collect(),
             name: self.name,
+            target_place,
+            target,
             dataset: self.dataset,
             checks,
             gates,
@@ -397,6 +406,18 @@ impl<'r> SuiteDraft<'r> {
             source: desk.source.clone(),
             span: placed.draft.places.check,
         })
+    }
+
+    fn target_place(&self) -> Option<Place> {
+        Some(Place {
+            source: self.desks.first()?.source.clone(),
+            span: self.target.as_ref()?.span,
+        })
+    }
+
+    fn compile_target(&mut self, wanted: &mut Wanted) -> Option<TargetSpec> {
+        let node = self.target.as_ref()?;
+        target::read(self.desks.first_mut()?, node, wanted, &target::read_model)
     }
 
     /// The checks given as text.

@@ -4,6 +4,7 @@
 //! files, in turns, and their results are compared record by record. Figures are medians, and only
 //! ratios of one run of this command mean anything: never compare with another day or machine.
 
+mod judge;
 mod load;
 
 use crate::measure::{Usage, usage_of};
@@ -34,6 +35,9 @@ pub(crate) struct Options {
     /// Records of the memory load; 0 leaves it out
     #[arg(long, default_value_t = 1_000_000)]
     large: usize,
+    /// Judge calls against the mock of a provider; 0 leaves them out
+    #[arg(long, default_value_t = 5_000)]
+    calls: usize,
     /// The binary to measure; built in release where it is left out
     #[arg(long)]
     binary: Option<PathBuf>,
@@ -43,7 +47,13 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let bench = Bench::new(options)?;
     warn_if_busy();
     let mut rows = Vec::new();
-    for kind in [Kind::Det, Kind::Near] {
+    if options.calls > 0 {
+        rows.extend(bench.judge(options.calls)?);
+    }
+    for kind in [Kind::Det, Kind::Near]
+        .into_iter()
+        .filter(|_| options.records > 0)
+    {
         rows.extend(bench.speed(kind, options.records)?);
         rows.push(bench.whole_product(kind)?);
     }
@@ -67,9 +77,24 @@ struct Row {
     figure: f64,
     aim: f64,
     unit: &'static str,
+    /// The aim is the least, not the most.
+    at_least: bool,
 }
 
 impl Row {
+    /// A figure by itself.
+    fn plain(what: String, figure: f64, aim: f64, unit: &'static str) -> Self {
+        Self {
+            what,
+            ours: String::new(),
+            other: String::new(),
+            figure,
+            aim,
+            unit,
+            at_least: false,
+        }
+    }
+
     /// The ratio of two times.
     fn ratio(what: String, ours: f64, other: f64, aim: f64) -> Self {
         Self {
@@ -79,11 +104,16 @@ impl Row {
             figure: ours / other,
             aim,
             unit: "×",
+            at_least: false,
         }
     }
 
     fn met(&self) -> bool {
-        self.figure <= self.aim
+        if self.at_least {
+            self.figure >= self.aim
+        } else {
+            self.figure <= self.aim
+        }
     }
 }
 
@@ -199,6 +229,7 @@ impl Bench {
                 figure: growth,
                 aim: 32.0,
                 unit: "B",
+                at_least: false,
             },
             Row {
                 what: format!("peak memory, {count} records"),
@@ -207,6 +238,7 @@ impl Bench {
                 figure: many / 1e6,
                 aim: 64.0,
                 unit: "MB",
+                at_least: false,
             },
         ])
     }
@@ -226,6 +258,7 @@ impl Bench {
             figure: cpu * 1e3,
             aim: 10.0,
             unit: "ms",
+            at_least: false,
         })
     }
 
@@ -261,7 +294,10 @@ impl Bench {
 /// A Python with the expert's libraries, in a virtual environment made where it is missing.
 fn python(folder: &Path, requirements: &Path) -> Result<PathBuf> {
     let python = folder.join("bin").join("python");
-    let imports = ["-c", "import jsonschema_rs, orjson, rapidfuzz"];
+    let imports = [
+        "-c",
+        "import aiohttp, jsonschema_rs, orjson, rapidfuzz, uvloop",
+    ];
     if succeeds(program(&python).args(imports)) {
         return Ok(python);
     }
@@ -382,7 +418,8 @@ fn print_table(rows: &[Row]) {
     );
     for row in rows {
         let figure = format!("{:.2} {}", row.figure, row.unit);
-        let aim = format!("≤ {} {}", row.aim, row.unit);
+        let sign = if row.at_least { "≥" } else { "≤" };
+        let aim = format!("{sign} {} {}", row.aim, row.unit);
         let state = if row.met() { "met" } else { "MISSED" };
         println!(
             "{:<62} {:>10} {:>10} {figure:>10} {aim:>10}  {state}",

@@ -63,6 +63,12 @@ pub(crate) fn usage_of(program: &Command) -> Result<Usage> {
         .arg(output.path())
         .arg("--");
     helper.arg(program.get_program()).args(program.get_args());
+    for (name, value) in program.get_envs() {
+        match value {
+            Some(value) => helper.env(name, value),
+            None => helper.env_remove(name),
+        };
+    }
     if let Some(folder) = program.get_current_dir() {
         helper.current_dir(folder);
     }

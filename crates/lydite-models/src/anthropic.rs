@@ -4,27 +4,22 @@
 //! by a forced tool call; there are no log-probabilities and no seeds.
 
 use std::borrow::Cow;
-use std::time::Duration;
 
 use lydite::model::{
-    BoxFuture, ChatMessage, ChatReply, ChatRequest, ChatRole, Finish, ModelError, ModelErrorKind,
-    ModelSpec, ReplyFormat, Structured,
+    ChatMessage, ChatRole, Finish, ModelError, ModelErrorKind, ModelSpec, Structured,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::environment::{self, Environment};
-use crate::exchange::{self, Exchange, Tokens};
-use crate::http::{Endpoint, HttpReply, config_error};
-use crate::identity;
-use crate::openai::{
-    Temperature, check_parameters, estimated, in_words, no_logprobs, no_text, not_the_protocol,
-    size, tail, unwritable, with_tail,
+use crate::chat::{
+    self, Call, HttpChat, Protocol, Setup, check_parameters, not_the_protocol, with_tail,
 };
-use crate::prices::{self, KnownPrice};
-use crate::refusal::Refusal;
-use crate::schema::{Dialect, Made, Schemas};
-use crate::{Attempt, AttemptError, ChatWire, provider};
+use crate::environment::{self, Environment};
+use crate::exchange::Tokens;
+use crate::http::{Endpoint, HttpReply, config_error};
+use crate::learned::{Form, Learned};
+use crate::schema::Dialect;
+use crate::{AttemptError, provider};
 
 const VERSION: &str = "2023-06-01";
 /// The protocol wants a limit; this is below what any of its models can write.
@@ -39,178 +34,103 @@ const OWN: [&str; 6] = [
     "tool_choice",
 ];
 
-/// A model of Anthropic, or of a server with its protocol.
+/// The protocol of Anthropic.
 #[derive(Debug)]
-pub(crate) struct AnthropicChat {
-    name: String,
-    identity: String,
-    model: String,
-    endpoint: Endpoint,
-    temperature: Temperature,
-    max_tokens: Option<u32>,
-    tail: Vec<u8>,
-    schemas: Schemas,
-    by_tool: bool,
-    price: Option<KnownPrice>,
-}
+pub(crate) struct Anthropic;
 
-impl AnthropicChat {
-    pub(crate) fn new(spec: &ModelSpec, environment: Environment<'_>) -> Result<Self, ModelError> {
-        check_parameters(spec, &OWN)?;
-        if spec.structured == Structured::JsonSchema {
+/// A model of Anthropic, or of a server with its protocol.
+pub(crate) fn chat(
+    spec: &ModelSpec,
+    environment: Environment<'_>,
+) -> Result<HttpChat<Anthropic>, ModelError> {
+    check_parameters(spec, &OWN)?;
+    // Who thinks first takes neither a forced tool nor a temperature.
+    let thinks = spec.parameters.contains_key("thinking");
+    let forms = match spec.structured {
+        Structured::JsonSchema => {
             return Err(config_error(
                 spec,
                 "`structured: json_schema` is not spoken with this provider; take `tool`, `text` or `auto`",
             ));
         }
-        let identity = identity::of_chat(spec);
-        let mut spec = spec.clone();
-        spec.headers
-            .entry("anthropic-version".to_owned())
-            .or_insert_with(|| VERSION.to_owned());
-        let key = environment::key(&spec, environment)?;
-        let path = match provider::base_url(&spec) {
-            Some(base) if base.ends_with("/v1") => "/messages",
-            _ => "/v1/messages",
-        };
-        let own_limit = spec.parameters.contains_key("max_tokens");
-        Ok(Self {
-            name: spec.name(),
-            identity,
-            endpoint: Endpoint::new(&spec, path, key.as_ref(), x_api_key, environment)?,
-            temperature: Temperature::of(&spec),
-            max_tokens: (!own_limit).then(|| spec.max_output_tokens.unwrap_or(MAX_TOKENS)),
-            tail: tail(&spec).map_err(|error| config_error(&spec, &error.to_string()))?,
-            schemas: Schemas::new(Dialect::Plain),
-            by_tool: spec.structured != Structured::Text,
-            price: prices::price(&spec),
-            model: spec.model,
-        })
-    }
+        Structured::Auto if thinks => &[Form::Text],
+        structured => Form::order(structured, provider::facts(spec.provider).forms),
+    };
+    HttpChat::new(
+        spec,
+        Setup {
+            protocol: Anthropic,
+            endpoint: endpoint(spec, environment)?,
+            learned: Learned::new(forms, thinks, false),
+            schemas: Dialect::Plain,
+            max_tokens: Some(MAX_TOKENS),
+            seeds: false,
+            limit_names: &["max_tokens"],
+            seed_names: &[],
+        },
+    )
+}
 
-    async fn run(
-        &self,
-        request: &ChatRequest,
-        exchange: &mut Exchange<'_>,
-    ) -> Result<ChatReply, AttemptError> {
-        if request.top_logprobs.is_some() {
-            return Err(no_logprobs());
-        }
-        let schema = match &request.format {
-            ReplyFormat::Json { name, schema } => Some((*name, self.schemas.get(schema))),
-            ReplyFormat::Text => None,
-        };
-        let schema = schema.as_ref().map(|(name, made)| (*name, made.as_ref()));
-        let body = self.body(request, schema).map_err(unwritable)?;
-        let reply = exchange.send(body).await?;
-        if !reply.is_success() {
-            let refusal = Refusal::read(&reply.body);
-            return Err(refusal.error(&reply, &self.endpoint.facts, &self.model));
-        }
-        self.read(&reply, request, schema, exchange)
-    }
+fn endpoint(spec: &ModelSpec, environment: Environment<'_>) -> Result<Endpoint, ModelError> {
+    let key = environment::key(spec, environment)?;
+    let path = match provider::base_url(spec) {
+        Some(base) if base.ends_with("/v1") => "/messages",
+        _ => "/v1/messages",
+    };
+    let mut spec = spec.clone();
+    spec.headers
+        .entry("anthropic-version".to_owned())
+        .or_insert_with(|| VERSION.to_owned());
+    Endpoint::new(&spec, path, key.as_ref(), x_api_key, environment)
+}
 
-    fn body(
-        &self,
-        request: &ChatRequest,
-        schema: Option<(&str, &Made)>,
-    ) -> Result<Vec<u8>, serde_json::Error> {
-        let tool = schema.filter(|(_, schema)| self.by_tool && schema.is_object);
-        let in_text = schema.filter(|_| tool.is_none());
-        let mut messages: Vec<Message<'_>> = request
-            .messages
+impl Protocol for Anthropic {
+    fn body(&self, call: &Call<'_>) -> Result<Vec<u8>, serde_json::Error> {
+        let name = call.format_name();
+        let tool = call.in_form(Form::Tool);
+        let messages = &call.request.messages;
+        let mut turns: Vec<Message<'_>> = messages
             .iter()
             .filter(|message| message.role != ChatRole::System)
             .map(Message::of)
             .collect();
-        if let (Some((_, schema)), Some(last)) = (in_text, messages.last_mut()) {
-            last.content = Cow::Owned(format!("{}{}", last.content, in_words(schema)));
+        if let (Some(addition), Some(last)) = (call.addition(), turns.last_mut()) {
+            last.content.to_mut().push_str(&addition);
         }
         let body = Body {
-            model: &self.model,
-            max_tokens: self.max_tokens,
-            system: system(&request.messages),
-            messages,
-            temperature: self.temperature.of_request(request),
-            tools: tool.map(|(name, schema)| {
+            model: call.model,
+            max_tokens: call.plan.max_tokens,
+            system: system(messages),
+            messages: turns,
+            temperature: call.plan.temperature,
+            tools: tool.map(|schema| {
                 [Tool {
                     name,
                     description: "Gives the answer.",
                     input_schema: &schema.json,
                 }]
             }),
-            tool_choice: tool.map(|(name, _)| Choice { kind: "tool", name }),
+            tool_choice: tool.map(|_| Choice { kind: "tool", name }),
         };
-        let schema = schema.map(|(_, schema)| schema);
-        with_tail(&body, &self.tail, size(&request.messages, schema))
+        with_tail(&body, call.tail, call.size())
     }
 
-    fn read(
-        &self,
-        reply: &HttpReply,
-        request: &ChatRequest,
-        schema: Option<(&str, &Made)>,
-        exchange: &mut Exchange<'_>,
-    ) -> Result<ChatReply, AttemptError> {
+    fn read(&self, reply: &HttpReply, endpoint: &Endpoint) -> Result<chat::Answer, AttemptError> {
         let answer: Answer<'_> = serde_json::from_slice(&reply.body)
-            .map_err(|error| not_the_protocol(&self.endpoint, &reply.body, &error))?;
-        let text = answer.text();
-        exchange.count(
-            answer
-                .usage
-                .as_ref()
-                .and_then(Counted::tokens)
-                .unwrap_or_else(|| {
-                    let schema = schema.map(|(_, schema)| schema);
-                    estimated(request, schema, text.as_deref().unwrap_or_default())
-                }),
-        );
-        let finish = match answer.stop_reason.as_deref() {
-            Some("max_tokens" | "model_context_window_exceeded") => Finish::Length,
-            Some("refusal") => {
-                return Err(AttemptError::lasting(
+            .map_err(|error| not_the_protocol(endpoint, &reply.body, &error))?;
+        Ok(chat::Answer {
+            text: answer.text(),
+            finish: match answer.stop_reason.as_deref() {
+                Some("max_tokens" | "model_context_window_exceeded") => Ok(Finish::Length),
+                Some("refusal") => Err(AttemptError::lasting(
                     ModelErrorKind::ContentFilter,
                     "the model refused to answer",
-                ));
-            }
-            _ => Finish::Stop,
-        };
-        let text = match (text, finish) {
-            (Some(text), _) => text,
-            (None, Finish::Length) => String::new(),
-            (None, Finish::Stop) => return Err(no_text()),
-        };
-        Ok(ChatReply {
-            text,
-            finish,
+                )),
+                _ => Ok(Finish::Stop),
+            },
+            logprobs: None,
+            tokens: answer.usage.as_ref().and_then(Counted::tokens),
             served_by: answer.model.map(Cow::into_owned),
-            ..ChatReply::default()
-        })
-    }
-}
-
-impl ChatWire for AnthropicChat {
-    fn identity(&self) -> &str {
-        &self.identity
-    }
-
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn logprobs(&self) -> bool {
-        false
-    }
-
-    fn attempt<'a>(
-        &'a self,
-        request: &'a ChatRequest,
-        timeout: Duration,
-    ) -> BoxFuture<'a, Attempt<ChatReply>> {
-        Box::pin(async move {
-            let mut exchange = Exchange::new(&self.endpoint, timeout);
-            let outcome = self.run(request, &mut exchange).await;
-            exchange::with_usage(exchange.finish(self.price, outcome))
         })
     }
 }

@@ -1,211 +1,389 @@
-//! A chat model with all its layers.
+//! A chat model over HTTP: what is the same for all protocols.
 //!
-//! Equal calls under way are joined first, though they stand below the log and the cache otherwise: who
-//! leads looks into both, so nothing can slip in between a look that found nothing and the call.
+//! One attempt is mostly one request. Where a server refuses a form of replies or a parameter by name,
+//! the request goes out again without it, at once, and later calls don't send it either.
 
-use std::sync::Arc;
+use std::time::Duration;
 
 use lydite::model::{
-    BoxFuture, ChatModel, ChatReply, ChatRequest, Finish, ModelError, ReplyFormat, Taken, Usage,
+    BoxFuture, ChatReply, ChatRequest, Finish, ModelError, ModelErrorKind, ModelSpec, ReplyFormat,
+    TokenLogprob,
 };
-use tokio::time::Instant;
+use serde::Serialize;
 
-use crate::attempt::ChatWire;
-use crate::cache::Kind;
-use crate::dry;
-use crate::flight::Flights;
-use crate::key::{Key, Keys};
-use crate::log::{Answer, Asked, Kept};
-use crate::retry::{self, millis};
-use crate::stack::{Found, Mode, Note, Stack};
-use crate::tokens;
+use crate::exchange::{self, Exchange, Tokens};
+use crate::http::{Endpoint, HttpReply, config_error};
+use crate::learned::{Form, Learned, Plan};
+use crate::prices::{self, KnownPrice};
+use crate::refusal::Refusal;
+use crate::schema::{Dialect, Made, Schemas};
+use crate::{Attempt, AttemptError, ChatWire, identity, tokens};
 
-pub(crate) type ChatFlights = Flights<Result<ChatReply, ModelError>>;
+/// Requests of one attempt: the first, and one for each thing that a server can refuse.
+const MOST_REQUESTS: usize = 6;
 
+/// How a provider writes calls and answers.
+pub(crate) trait Protocol: Send + Sync + std::fmt::Debug {
+    /// The body of a call.
+    fn body(&self, call: &Call<'_>) -> Result<Vec<u8>, serde_json::Error>;
+
+    /// What stands in an answer of success. An error where it is of another protocol, or holds an error
+    /// alone; what the model or a filter withheld is in [`Answer::finish`], as its tokens count.
+    fn read(&self, reply: &HttpReply, endpoint: &Endpoint) -> Result<Answer, AttemptError>;
+}
+
+/// One call and what it is made with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Call<'a> {
+    pub(crate) model: &'a str,
+    pub(crate) request: &'a ChatRequest,
+    pub(crate) plan: &'a Plan,
+    /// Where a form is asked for.
+    pub(crate) schema: Option<&'a Made>,
+    /// Further parameters; see [`tail`].
+    pub(crate) tail: &'a [u8],
+}
+
+/// What stands in an answer.
 #[derive(Debug)]
-pub(crate) struct LayeredChat {
-    wire: Arc<dyn ChatWire>,
-    keys: Keys,
-    stack: Stack,
-    flights: Arc<ChatFlights>,
-    /// `chat` or `application`.
-    role: &'static str,
+pub(crate) struct Answer {
+    /// `None` where there is none, which is an error unless the limit was reached.
+    pub(crate) text: Option<String>,
+    pub(crate) finish: Result<Finish, AttemptError>,
+    pub(crate) logprobs: Option<Vec<TokenLogprob>>,
+    pub(crate) served_by: Option<String>,
+    /// As the provider counted them.
+    pub(crate) tokens: Option<Tokens>,
 }
 
-impl LayeredChat {
-    pub(crate) fn new(wire: Arc<dyn ChatWire>, stack: Stack, flights: Arc<ChatFlights>) -> Self {
-        Self::with_role("chat", wire, stack, flights)
+/// A model behind a protocol.
+#[derive(Debug)]
+pub(crate) struct HttpChat<P> {
+    name: String,
+    identity: String,
+    model: String,
+    endpoint: Endpoint,
+    protocol: P,
+    temperature: Option<f64>,
+    seed: Option<u64>,
+    max_tokens: Option<u32>,
+    tail: Vec<u8>,
+    schemas: Schemas,
+    learned: Learned,
+    price: Option<KnownPrice>,
+}
+
+/// What a provider's file knows of a model beside its spec.
+#[derive(Debug)]
+pub(crate) struct Setup<P> {
+    pub(crate) protocol: P,
+    pub(crate) endpoint: Endpoint,
+    pub(crate) learned: Learned,
+    pub(crate) schemas: Dialect,
+    /// The longest reply where the spec names none.
+    pub(crate) max_tokens: Option<u32>,
+    pub(crate) seeds: bool,
+    /// Names of parameters that stand for `max_output_tokens` and `seed`.
+    pub(crate) limit_names: &'static [&'static str],
+    pub(crate) seed_names: &'static [&'static str],
+}
+
+impl<P: Protocol> HttpChat<P> {
+    pub(crate) fn new(spec: &ModelSpec, setup: Setup<P>) -> Result<Self, ModelError> {
+        let by_parameters =
+            |names: &[&str]| names.iter().any(|name| spec.parameters.contains_key(*name));
+        let own_limit = spec.max_output_tokens.or(setup.max_tokens);
+        Ok(Self {
+            name: spec.name(),
+            identity: identity::of_chat(spec),
+            model: spec.model.clone(),
+            temperature: temperature(spec),
+            seed: spec
+                .seed
+                .filter(|_| setup.seeds && !by_parameters(setup.seed_names)),
+            max_tokens: own_limit.filter(|_| !by_parameters(setup.limit_names)),
+            tail: tail(spec).map_err(|error| config_error(spec, &error.to_string()))?,
+            schemas: Schemas::new(setup.schemas),
+            endpoint: setup.endpoint,
+            protocol: setup.protocol,
+            learned: setup.learned,
+            price: prices::price(spec),
+        })
     }
 
-    /// An application under test.
-    pub(crate) fn application(
-        wire: Arc<dyn ChatWire>,
-        stack: Stack,
-        flights: Arc<ChatFlights>,
-    ) -> Self {
-        Self::with_role("application", wire, stack, flights)
-    }
-
-    fn with_role(
-        role: &'static str,
-        wire: Arc<dyn ChatWire>,
-        stack: Stack,
-        flights: Arc<ChatFlights>,
-    ) -> Self {
-        Self {
-            role,
-            keys: Keys::new(role, wire.identity()),
-            wire,
-            stack,
-            flights,
-        }
-    }
-
-    async fn ask(&self, request: &ChatRequest) -> Result<ChatReply, ModelError> {
-        let key = self.keys.chat(request, &self.stack.shared.schemas);
-        let (mut outcome, led) = self.flights.run(key, || self.lead(key, request)).await;
-        match &mut outcome {
-            Ok(reply) if !led => *reply = kept(std::mem::take(reply)),
-            // The leader has paid for its attempts.
-            Err(error) if !led => error.usage = Usage::NONE,
-            _ => {}
-        }
-        match &outcome {
-            Ok(reply) if reply.cached => self.stack.meter.count_cached(),
-            Ok(_) => {}
-            Err(_) => self.stack.meter.count_failed(),
-        }
-        outcome
-    }
-
-    async fn lead(&self, key: Key, request: &ChatRequest) -> Result<ChatReply, ModelError> {
-        if let Some(reply) = self.find(&key, request) {
-            return Ok(kept(reply));
-        }
-        self.stack.may_send(&key, &described(request))?;
-        if self.stack.shared.mode == Mode::Dry {
-            return Ok(self.stand_in(&key, request));
-        }
-        self.send(key, request).await
-    }
-
-    fn find(&self, key: &Key, request: &ChatRequest) -> Option<ChatReply> {
-        let from_cache = |value: &[u8]| serde_json::from_slice(value).ok();
-        let from_log = |line: Kept| line.reply;
-        let (reply, found) = self.stack.find(Kind::Chat, key, from_log, from_cache)?;
-        if found == Found::Cache {
-            self.stack.note(
-                key,
-                Note {
-                    kind: self.role,
-                    asked: Asked::chat(request),
-                    answer: Answer::Reply(&reply),
-                    attempts: &[],
-                    cached: true,
-                    took_ms: 0,
-                },
-            );
-        }
-        Some(reply)
-    }
-
-    fn stand_in(&self, key: &Key, request: &ChatRequest) -> ChatReply {
-        let text = match &request.format {
-            ReplyFormat::Text => "dry run".to_owned(),
-            ReplyFormat::Json { schema, .. } => dry::instance(schema).to_string(),
+    async fn run(
+        &self,
+        request: &ChatRequest,
+        exchange: &mut Exchange<'_>,
+    ) -> Result<ChatReply, AttemptError> {
+        let schema = match &request.format {
+            ReplyFormat::Json { schema, .. } => Some(self.schemas.get(schema)),
+            ReplyFormat::Text => None,
         };
-        let mut reply = ChatReply {
-            text,
-            usage: Usage::NONE,
-            ..ChatReply::default()
-        };
-        if self.stack.stand_in(key) {
-            let input = input_tokens(request);
-            reply.usage = self.stack.meter.count_dry(input, dry::REPLY_TOKENS);
-        } else {
-            reply.cached = true;
+        let schema = schema.as_deref();
+        for _ in 0..MOST_REQUESTS {
+            if request.top_logprobs.is_some() && !self.learned.logprobs() {
+                return Err(no_logprobs());
+            }
+            let plan = self.plan(request, schema);
+            let call = Call {
+                model: &self.model,
+                request,
+                plan: &plan,
+                schema,
+                tail: &self.tail,
+            };
+            let reply = exchange
+                .send(self.protocol.body(&call).map_err(unwritable)?)
+                .await?;
+            if reply.is_success() {
+                match self.read(&reply, &call, exchange)? {
+                    Some(reply) => return Ok(reply),
+                    None => continue,
+                }
+            }
+            let refusal = Refusal::read(&reply.body);
+            if !self
+                .learned
+                .learn(&plan, reply.status, &refusal, &self.model)
+            {
+                return Err(self.refused(&plan, &reply, &refusal));
+            }
         }
-        reply
+        Err(AttemptError::passing(
+            ModelErrorKind::Protocol,
+            "the server refused every form of the request in turn; try `structured: text`",
+        ))
     }
 
-    async fn send(&self, key: Key, request: &ChatRequest) -> Result<ChatReply, ModelError> {
-        let Stack { shared, meter, .. } = &self.stack;
-        let (input, output) = (input_tokens(request), self.stack.reply_tokens);
-        let mut ticket = shared.meter.ticket(meter, input, output).await?;
-        let began = Instant::now();
-        let attempt = |timeout| self.wire.attempt(request, timeout);
-        let called = retry::call(&self.stack.route, &mut ticket, input + output, attempt).await;
-        let outcome = called.outcome.map(|reply| ChatReply {
-            usage: called.usage,
-            taken: called.attempts.last().map(|attempt| Taken {
-                latency_ms: attempt.took_ms,
-                cost_usd: attempt.usage.cost_usd,
+    fn plan(&self, request: &ChatRequest, schema: Option<&Made>) -> Plan {
+        let mut plan = Plan {
+            form: schema.map(|schema| match self.learned.form() {
+                form if schema.is_object => form,
+                _ => Form::Text,
             }),
-            cached: false,
-            ..reply
-        });
-        self.stack.note(
-            &key,
-            Note {
-                kind: self.role,
-                asked: Asked::chat(request),
-                answer: match &outcome {
-                    Ok(reply) => Answer::Reply(reply),
-                    Err(error) => Answer::error(error),
-                },
-                attempts: &called.attempts,
-                cached: false,
-                took_ms: millis(began.elapsed()),
-            },
-        );
-        let reply = outcome?;
-        ticket.answered();
-        // A reply that was cut short is as good as an error to most, and errors are not kept.
-        if reply.finish == Finish::Stop {
-            let value = || serde_json::to_vec(&reply).ok();
-            self.stack.keep(Kind::Chat, key, value);
+            temperature: self
+                .temperature
+                .map(|own| request.temperature.unwrap_or(own)),
+            seed: self.seed,
+            max_tokens: self.max_tokens,
+            completion_tokens: false,
+            top_logprobs: request.top_logprobs,
+        };
+        self.learned.apply(&mut plan);
+        plan
+    }
+
+    fn refused(&self, plan: &Plan, reply: &HttpReply, refusal: &Refusal) -> AttemptError {
+        let error = refusal.error(reply, &self.endpoint.facts, &self.model);
+        if plan.top_logprobs.is_some() && !self.learned.logprobs() {
+            return AttemptError {
+                message: format!("{}: {}", no_logprobs().message, error.message),
+                ..no_logprobs()
+            };
         }
-        Ok(reply)
+        error
+    }
+
+    /// Reads an answer; `None` where the call is to be asked again in another form.
+    fn read(
+        &self,
+        reply: &HttpReply,
+        call: &Call<'_>,
+        exchange: &mut Exchange<'_>,
+    ) -> Result<Option<ChatReply>, AttemptError> {
+        let answer = self.protocol.read(reply, &self.endpoint)?;
+        exchange.count(
+            answer
+                .tokens
+                .unwrap_or_else(|| estimated(call, answer.text.as_deref())),
+        );
+        let finish = answer.finish?;
+        let text = match (answer.text, finish) {
+            (Some(text), _) => text,
+            (None, Finish::Length) => String::new(),
+            (None, Finish::Stop) => {
+                return Err(AttemptError::passing(
+                    ModelErrorKind::Protocol,
+                    "the answer holds no text",
+                ));
+            }
+        };
+        if let Some(form) = call.plan.form
+            && finish == Finish::Stop
+            && self.learned.check(form, &text)
+        {
+            return Ok(None);
+        }
+        Ok(Some(ChatReply {
+            text,
+            finish,
+            logprobs: answer.logprobs,
+            served_by: answer.served_by,
+            ..ChatReply::default()
+        }))
     }
 }
 
-impl ChatModel for LayeredChat {
+impl<P: Protocol> ChatWire for HttpChat<P> {
     fn identity(&self) -> &str {
-        self.wire.identity()
+        &self.identity
     }
 
     fn name(&self) -> &str {
-        self.wire.name()
+        &self.name
     }
 
     fn logprobs(&self) -> bool {
-        self.wire.logprobs()
+        self.learned.logprobs()
     }
 
-    fn chat<'a>(
+    fn notes(&self) -> Vec<String> {
+        self.learned.notes()
+    }
+
+    fn attempt<'a>(
         &'a self,
         request: &'a ChatRequest,
-    ) -> BoxFuture<'a, Result<ChatReply, ModelError>> {
-        Box::pin(self.ask(request))
+        timeout: Duration,
+    ) -> BoxFuture<'a, Attempt<ChatReply>> {
+        Box::pin(async move {
+            let mut exchange = Exchange::new(&self.endpoint, timeout);
+            let outcome = self.run(request, &mut exchange).await;
+            exchange::with_usage(exchange.finish(self.price, outcome))
+        })
     }
 }
 
-/// A reply that costs nothing any more.
-fn kept(reply: ChatReply) -> ChatReply {
-    ChatReply {
-        usage: Usage::NONE,
-        cached: true,
-        ..reply
+impl<'a> Call<'a> {
+    /// The schema, where it is asked for in a form.
+    pub(crate) fn in_form(&self, form: Form) -> Option<&'a Made> {
+        self.schema.filter(|_| self.plan.form == Some(form))
+    }
+
+    /// What is added to the prompt where a form is asked for in words.
+    pub(crate) fn addition(&self) -> Option<String> {
+        let schema = self.in_form(Form::Text)?;
+        Some(format!(
+            "\n\nAnswer with one JSON value of this schema and nothing else.\nJSON schema:\n{}",
+            schema.json
+        ))
+    }
+
+    /// What names the schema.
+    pub(crate) fn format_name(&self) -> &'static str {
+        match self.request.format {
+            ReplyFormat::Json { name, .. } => name,
+            ReplyFormat::Text => "reply",
+        }
+    }
+
+    /// About how many bytes the body has.
+    pub(crate) fn size(&self) -> usize {
+        let messages = &self.request.messages;
+        let texts: usize = messages.iter().map(|message| message.content.len()).sum();
+        let schema = self
+            .schema
+            .map_or(0, |schema| schema.json.get().len() + 200);
+        texts + texts / 8 + messages.len() * 40 + schema + self.tail.len() + 200
     }
 }
 
-fn input_tokens(request: &ChatRequest) -> u64 {
-    tokens::estimate_messages(&request.messages)
+/// The temperature of calls that name none; `None` where it is left to the provider, or to `parameters`.
+pub(crate) fn temperature(spec: &ModelSpec) -> Option<f64> {
+    let by_parameters = spec.parameters.contains_key("temperature");
+    spec.temperature.or(0.0).filter(|_| !by_parameters)
 }
 
-/// The call, such that a person finds it again: its last message begins so.
-fn described(request: &ChatRequest) -> String {
-    let text = request.messages.last().map_or("", |m| m.content.as_str());
-    let start: String = text.chars().take(60).collect();
-    format!("the call {start:?}")
+/// Further parameters as the end of a body: `,"top_p":0.9`. Those that are null are left out, and
+/// leave out the field of their name.
+pub(crate) fn tail(spec: &ModelSpec) -> Result<Vec<u8>, serde_json::Error> {
+    let mut tail = Vec::new();
+    for (name, value) in spec.parameters.iter().filter(|(_, value)| !value.is_null()) {
+        tail.push(b',');
+        serde_json::to_writer(&mut tail, name)?;
+        tail.push(b':');
+        serde_json::to_writer(&mut tail, value)?;
+    }
+    Ok(tail)
+}
+
+/// The JSON of an object with a tail before its closing brace.
+pub(crate) fn with_tail<T: Serialize>(
+    value: &T,
+    tail: &[u8],
+    size: usize,
+) -> Result<Vec<u8>, serde_json::Error> {
+    let mut body = Vec::with_capacity(size);
+    serde_json::to_writer(&mut body, value)?;
+    if !tail.is_empty() {
+        let empty = body.ends_with(b"{}");
+        body.pop();
+        body.extend_from_slice(tail.get(usize::from(empty)..).unwrap_or_default());
+        body.push(b'}');
+    }
+    Ok(body)
+}
+
+/// An error where `parameters` has what other settings or Lydite itself decide.
+pub(crate) fn check_parameters(spec: &ModelSpec, own: &[&str]) -> Result<(), ModelError> {
+    let mut names = spec.parameters.keys();
+    match names.find(|name| own.contains(&name.as_str())) {
+        Some(name) => Err(config_error(
+            spec,
+            &format!("`parameters` may not set `{name}`, which each call sets itself"),
+        )),
+        None => Ok(()),
+    }
+}
+
+/// The error of an answer that is no JSON, or JSON of another form.
+pub(crate) fn not_the_protocol(
+    endpoint: &Endpoint,
+    body: &[u8],
+    error: &serde_json::Error,
+) -> AttemptError {
+    let start = match endpoint.facts.redactor.clean_bytes(body) {
+        start if start.is_empty() => "nothing".to_owned(),
+        start => format!("`{start}`"),
+    };
+    let what = if error.is_data() {
+        "JSON of another form"
+    } else {
+        "no JSON"
+    };
+    AttemptError::passing(
+        ModelErrorKind::Protocol,
+        format!(
+            "the answer of {} is {what}: it begins with {start}; check `base_url` and `provider`",
+            endpoint.facts.shown_url
+        ),
+    )
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
+pub(crate) fn unwritable(error: serde_json::Error) -> AttemptError {
+    AttemptError::lasting(
+        ModelErrorKind::BadRequest,
+        format!("the request can't be written as JSON: {error}"),
+    )
+}
+
+/// Tokens of a call whose server counts none.
+fn estimated(call: &Call<'_>, text: Option<&str>) -> Tokens {
+    let schema = call
+        .schema
+        .map_or(0, |schema| tokens::estimate(schema.json.get()));
+    Tokens {
+        input: tokens::estimate_messages(&call.request.messages) + schema,
+        output: tokens::estimate(text.unwrap_or_default()),
+        estimated: true,
+    }
+}
+
+fn no_logprobs() -> AttemptError {
+    AttemptError::lasting(
+        ModelErrorKind::Unsupported,
+        "the model gives no log-probabilities",
+    )
 }

@@ -19,8 +19,8 @@ use lydite::model::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::chat::{temperature, unwritable};
 use crate::http::config_error;
-use crate::openai::{Temperature, unwritable};
 use crate::prices::{self, KnownPrice};
 use crate::secret::Redactor;
 use crate::{Attempt, AttemptError, ChatWire, identity, tokens};
@@ -32,7 +32,7 @@ pub(crate) struct CommandChat {
     name: String,
     identity: String,
     spec: ModelSpec,
-    temperature: Temperature,
+    temperature: Option<f64>,
     process: Mutex<Option<Process>>,
     price: Option<KnownPrice>,
 }
@@ -48,7 +48,7 @@ impl CommandChat {
         Ok(Self {
             name: spec.name(),
             identity: identity::of_chat(spec),
-            temperature: Temperature::of(spec),
+            temperature: temperature(spec),
             process: Mutex::new(None),
             price: prices::price(spec),
             spec: spec.clone(),
@@ -105,7 +105,9 @@ impl CommandChat {
             messages: &request.messages,
             schema_name,
             schema,
-            temperature: self.temperature.of_request(request),
+            temperature: self
+                .temperature
+                .map(|own| request.temperature.unwrap_or(own)),
             seed: self.spec.seed,
             max_output_tokens: self.spec.max_output_tokens,
             top_logprobs: request.top_logprobs,

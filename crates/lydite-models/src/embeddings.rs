@@ -11,13 +11,13 @@ use lydite::model::{BoxFuture, ModelError, ModelErrorKind, ModelSpec, Provider};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::chat::{check_parameters, not_the_protocol, tail, unwritable, with_tail};
 use crate::environment::Environment;
 use crate::exchange::{Exchange, Tokens};
 use crate::http::{Endpoint, HttpReply, config_error};
-use crate::openai::{self, check_parameters, not_the_protocol, tail, unwritable, with_tail};
 use crate::prices::{self, KnownPrice};
 use crate::refusal::Refusal;
-use crate::{Attempt, AttemptError, EmbedWire, gemini, identity, provider, tokens};
+use crate::{Attempt, AttemptError, EmbedWire, gemini, identity, openai, provider, tokens};
 
 /// Texts a request. OpenAI takes 2,048, but 300,000 tokens at the most; local servers less.
 const BATCH: usize = 256;

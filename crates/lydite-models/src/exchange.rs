@@ -34,6 +34,8 @@ impl<'e> Exchange<'e> {
     /// Sends a body within what is left of the time.
     pub(crate) async fn send(&mut self, body: Vec<u8>) -> Result<HttpReply, AttemptError> {
         self.usage.calls += 1;
+        self.status = None;
+        self.request_id = None;
         let left = self.timeout.saturating_sub(self.started.elapsed());
         let reply = self.endpoint.post(body, left).await.map_err(|error| {
             if error.kind == ModelErrorKind::Timeout {

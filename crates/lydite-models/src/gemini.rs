@@ -1,32 +1,29 @@
 //! Google's Gemini.
 //!
 //! Protocol: Google, Gemini API reference, "Generating content" (`v1beta`). A reply of a schema is
-//! asked for by `responseJsonSchema`.
+//! asked for by `responseJsonSchema`. Further parameters are those of `generationConfig`.
 
 use std::borrow::Cow;
-use std::time::Duration;
 
 use lydite::model::{
-    BoxFuture, ChatMessage, ChatReply, ChatRequest, ChatRole, Finish, ModelError, ModelErrorKind,
-    ModelSpec, ReplyFormat, Structured, TokenAlternative, TokenLogprob,
+    ChatMessage, ChatRole, Finish, ModelError, ModelErrorKind, ModelSpec, Structured,
+    TokenAlternative, TokenLogprob,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::environment::{self, Environment};
-use crate::exchange::{self, Exchange, Tokens};
-use crate::http::{Endpoint, HttpReply, config_error};
-use crate::identity;
-use crate::openai::{
-    Temperature, check_parameters, estimated, in_words, no_text, not_the_protocol, path_segment,
-    size, tail, unwritable,
+use crate::chat::{
+    self, Call, HttpChat, Protocol, Setup, check_parameters, not_the_protocol, with_tail,
 };
-use crate::prices::{self, KnownPrice};
-use crate::refusal::Refusal;
-use crate::schema::{Dialect, Made, Schemas};
-use crate::{Attempt, AttemptError, ChatWire};
+use crate::environment::{self, Environment};
+use crate::exchange::Tokens;
+use crate::http::{Endpoint, HttpReply, config_error};
+use crate::learned::{Form, Learned};
+use crate::openai::path_segment;
+use crate::schema::Dialect;
+use crate::{AttemptError, provider};
 
-/// What each call sets itself. Other parameters are those of `generationConfig`.
+/// What each call sets itself.
 const OWN: [&str; 6] = [
     "responseMimeType",
     "responseJsonSchema",
@@ -36,175 +33,91 @@ const OWN: [&str; 6] = [
     "candidateCount",
 ];
 
-/// A Gemini model.
+/// The protocol of Gemini.
 #[derive(Debug)]
-pub(crate) struct GeminiChat {
-    name: String,
-    identity: String,
-    model: String,
-    endpoint: Endpoint,
-    temperature: Temperature,
-    seed: Option<u64>,
-    max_tokens: Option<u32>,
-    tail: Vec<u8>,
-    schemas: Schemas,
-    by_schema: bool,
-    price: Option<KnownPrice>,
+pub(crate) struct Gemini;
+
+/// A Gemini model.
+pub(crate) fn chat(
+    spec: &ModelSpec,
+    environment: Environment<'_>,
+) -> Result<HttpChat<Gemini>, ModelError> {
+    check_parameters(spec, &OWN)?;
+    if spec.structured == Structured::Tool {
+        return Err(config_error(
+            spec,
+            "`structured: tool` is not spoken with this provider; take `json_schema`, `text` or `auto`",
+        ));
+    }
+    let facts = provider::facts(spec.provider);
+    let forms = Form::order(spec.structured, facts.forms);
+    HttpChat::new(
+        spec,
+        Setup {
+            protocol: Gemini,
+            endpoint: endpoint(spec, "generateContent", environment)?,
+            learned: Learned::new(forms, false, facts.logprobs),
+            schemas: Dialect::Plain,
+            max_tokens: None,
+            seeds: true,
+            limit_names: &["maxOutputTokens"],
+            seed_names: &["seed"],
+        },
+    )
 }
 
-impl GeminiChat {
-    pub(crate) fn new(spec: &ModelSpec, environment: Environment<'_>) -> Result<Self, ModelError> {
-        check_parameters(spec, &OWN)?;
-        if spec.structured == Structured::Tool {
-            return Err(config_error(
-                spec,
-                "`structured: tool` is not spoken with this provider; take `json_schema`, `text` or `auto`",
-            ));
-        }
-        let own = |name: &str| spec.parameters.contains_key(name);
-        Ok(Self {
-            name: spec.name(),
-            identity: identity::of_chat(spec),
-            model: spec.model.clone(),
-            endpoint: endpoint(spec, "generateContent", environment)?,
-            temperature: Temperature::of(spec),
-            seed: spec.seed.filter(|_| !own("seed")),
-            max_tokens: spec.max_output_tokens.filter(|_| !own("maxOutputTokens")),
-            tail: tail(spec).map_err(|error| config_error(spec, &error.to_string()))?,
-            schemas: Schemas::new(Dialect::Plain),
-            by_schema: spec.structured != Structured::Text,
-            price: prices::price(spec),
-        })
-    }
-
-    async fn run(
-        &self,
-        request: &ChatRequest,
-        exchange: &mut Exchange<'_>,
-    ) -> Result<ChatReply, AttemptError> {
-        let schema = match &request.format {
-            ReplyFormat::Json { schema, .. } => Some(self.schemas.get(schema)),
-            ReplyFormat::Text => None,
-        };
-        let schema = schema.as_deref();
-        let body = self.body(request, schema).map_err(unwritable)?;
-        let reply = exchange.send(body).await?;
-        if reply.is_success() {
-            return self.read(&reply, request, schema, exchange);
-        }
-        let refusal = Refusal::read(&reply.body);
-        let error = refusal.error(&reply, &self.endpoint.facts, &self.model);
-        if reply.status == 400 && request.top_logprobs.is_some() && refusal.says("", &["logprobs"])
-        {
-            return Err(AttemptError {
-                kind: ModelErrorKind::Unsupported,
-                ..error
-            });
-        }
-        Err(error)
-    }
-
-    fn body(
-        &self,
-        request: &ChatRequest,
-        schema: Option<&Made>,
-    ) -> Result<Vec<u8>, serde_json::Error> {
-        let in_text = schema.filter(|_| !self.by_schema);
-        let mut contents: Vec<Content<'_>> = request
-            .messages
+impl Protocol for Gemini {
+    fn body(&self, call: &Call<'_>) -> Result<Vec<u8>, serde_json::Error> {
+        let messages = &call.request.messages;
+        let mut contents: Vec<Content<'_>> = messages
             .iter()
             .filter(|message| message.role != ChatRole::System)
             .map(Content::of)
             .collect();
-        if let (Some(schema), Some(last)) = (in_text, contents.last_mut()) {
+        if let (Some(addition), Some(last)) = (call.addition(), contents.last_mut()) {
             let [part] = &mut last.parts;
-            part.text = Cow::Owned(format!("{}{}", part.text, in_words(schema)));
+            part.text.to_mut().push_str(&addition);
         }
-        let by_schema = schema.filter(|_| self.by_schema);
+        let schema = call.in_form(Form::JsonSchema);
+        let plan = call.plan;
         let config = Config {
-            temperature: self.temperature.of_request(request),
-            seed: self.seed,
-            max_output_tokens: self.max_tokens,
-            response_mime_type: by_schema.map(|_| "application/json"),
-            response_json_schema: by_schema.map(|schema| &*schema.json),
-            response_logprobs: request.top_logprobs.map(|_| true),
-            logprobs: request.top_logprobs,
+            temperature: plan.temperature,
+            seed: plan.seed,
+            max_output_tokens: plan.max_tokens,
+            response_mime_type: schema.map(|_| "application/json"),
+            response_json_schema: schema.map(|schema| &*schema.json),
+            response_logprobs: plan.top_logprobs.map(|_| true),
+            logprobs: plan.top_logprobs,
         };
-        let config = crate::openai::with_tail(&config, &self.tail, 200)?;
-        let config = serde_json::from_slice::<&RawValue>(&config)?;
+        let config = with_tail(&config, call.tail, 200)?;
         let body = Body {
-            system_instruction: system(&request.messages),
+            system_instruction: system(messages),
             contents,
-            generation_config: config,
+            generation_config: serde_json::from_slice(&config)?,
         };
-        crate::openai::with_tail(&body, &[], size(&request.messages, schema))
+        with_tail(&body, &[], call.size())
     }
 
-    fn read(
-        &self,
-        reply: &HttpReply,
-        request: &ChatRequest,
-        schema: Option<&Made>,
-        exchange: &mut Exchange<'_>,
-    ) -> Result<ChatReply, AttemptError> {
+    fn read(&self, reply: &HttpReply, endpoint: &Endpoint) -> Result<chat::Answer, AttemptError> {
         let answer: Answer<'_> = serde_json::from_slice(&reply.body)
-            .map_err(|error| not_the_protocol(&self.endpoint, &reply.body, &error))?;
+            .map_err(|error| not_the_protocol(endpoint, &reply.body, &error))?;
         let candidate = answer.candidates.first();
-        let text = candidate.and_then(Candidate::text);
-        exchange.count(
-            answer
-                .usage_metadata
-                .as_ref()
-                .and_then(Counted::tokens)
-                .unwrap_or_else(|| estimated(request, schema, text.as_deref().unwrap_or_default())),
-        );
-        if let Some(reason) = answer
+        let blocked = answer
             .prompt_feedback
-            .and_then(|feedback| feedback.block_reason)
-        {
-            return Err(withheld("prompt", &reason));
-        }
-        let candidate = candidate.ok_or_else(|| {
-            AttemptError::passing(ModelErrorKind::Protocol, "the answer has no `candidates`")
-        })?;
-        let finish = candidate.finish()?;
-        let text = match (text, finish) {
-            (Some(text), _) => text,
-            (None, Finish::Length) => String::new(),
-            (None, Finish::Stop) => return Err(no_text()),
-        };
-        Ok(ChatReply {
-            text,
-            finish,
-            logprobs: candidate.logprobs(),
+            .and_then(|feedback| feedback.block_reason);
+        Ok(chat::Answer {
+            text: candidate.and_then(Candidate::text),
+            finish: match (blocked, candidate) {
+                (Some(reason), _) => Err(withheld("prompt", &reason)),
+                (None, Some(candidate)) => candidate.finish(),
+                (None, None) => Err(AttemptError::passing(
+                    ModelErrorKind::Protocol,
+                    "the answer has no `candidates`",
+                )),
+            },
+            logprobs: candidate.and_then(Candidate::logprobs),
+            tokens: answer.usage_metadata.as_ref().and_then(Counted::tokens),
             served_by: answer.model_version.map(Cow::into_owned),
-            ..ChatReply::default()
-        })
-    }
-}
-
-impl ChatWire for GeminiChat {
-    fn identity(&self) -> &str {
-        &self.identity
-    }
-
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn logprobs(&self) -> bool {
-        true
-    }
-
-    fn attempt<'a>(
-        &'a self,
-        request: &'a ChatRequest,
-        timeout: Duration,
-    ) -> BoxFuture<'a, Attempt<ChatReply>> {
-        Box::pin(async move {
-            let mut exchange = Exchange::new(&self.endpoint, timeout);
-            let outcome = self.run(request, &mut exchange).await;
-            exchange::with_usage(exchange.finish(self.price, outcome))
         })
     }
 }

@@ -4,6 +4,10 @@
 //!
 //! equal calls under way → record of calls → dry run, replay, offline → reply cache → meter and budget →
 //! retry → limits → wire
+//!
+//! A wire is made of a spec by [`chat_wire`], [`embed_wire`] or [`moderate_wire`] and speaks one protocol,
+//! each in a file of its own: `openai`, `anthropic`, `gemini`, `embeddings`, `moderation`, `command`,
+//! `scripted`. `chat` has what those over HTTP share, `provider` what is known of each provider.
 
 mod anthropic;
 mod application;
@@ -20,6 +24,8 @@ mod gemini;
 mod http;
 mod identity;
 mod key;
+mod layered_chat;
+mod learned;
 mod limit;
 mod log;
 mod meter;

@@ -10,13 +10,13 @@ use lydite::model::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::chat::{not_the_protocol, unwritable, with_tail};
 use crate::environment::Environment;
 use crate::exchange::{Exchange, Tokens};
 use crate::http::{Endpoint, HttpReply};
-use crate::openai::{self, not_the_protocol, unwritable, with_tail};
 use crate::prices::{self, KnownPrice};
 use crate::refusal::Refusal;
-use crate::{Attempt, AttemptError, ModerateWire, identity, tokens};
+use crate::{Attempt, AttemptError, ModerateWire, identity, openai, tokens};
 
 /// Texts a request.
 const BATCH: usize = 32;

@@ -1,13 +1,13 @@
 //! List prices of well-known models.
 //!
-//! Prices are those of uncached, unbatched tokens, as the providers published them on [`DATE`]. A
-//! suite's own `price` wins; a model that is not here has no price, never 0.
+//! Prices are those of uncached, unbatched tokens, as known on [`DATE`]. A suite's own `price` wins; a
+//! model that is not here has no price, never 0.
 
 use lydite::model::{ModelSpec, Price, Provider, Usage};
 
 use crate::provider;
 
-/// The day that [`TABLE`] was written down on, `YYYY-MM-DD`.
+/// The day whose prices the tables hold, `YYYY-MM-DD`. Later changes of prices are not in them.
 pub const DATE: &str = "2025-12-01";
 
 /// A price and where it is from.

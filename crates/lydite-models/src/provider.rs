@@ -5,8 +5,12 @@
 
 use std::net::IpAddr;
 
-use lydite::model::{ModelSpec, Provider, Structured};
+use lydite::model::{ModelSpec, Provider};
 use reqwest::Url;
+
+use crate::learned::Form;
+
+const ALL_FORMS: &[Form] = &[Form::JsonSchema, Form::Tool, Form::Text];
 
 /// One provider's row.
 #[derive(Clone, Copy, Debug)]
@@ -14,61 +18,60 @@ pub(crate) struct Facts {
     pub(crate) base_url: Option<&'static str>,
     /// Variables that may hold the key, in the order they are looked for in. None for local servers.
     pub(crate) key_variables: &'static [&'static str],
-    /// What `structured: auto` begins with.
-    pub(crate) structured: Structured,
+    /// What `structured: auto` goes through.
+    pub(crate) forms: &'static [Form],
     pub(crate) logprobs: bool,
     pub(crate) embeddings: bool,
 }
 
 pub(crate) const fn facts(provider: Provider) -> Facts {
-    use Structured::{JsonSchema, Text, Tool};
     match provider {
         Provider::OpenAi => Facts {
             base_url: Some("https://api.openai.com/v1"),
             key_variables: &["OPENAI_API_KEY"],
-            structured: JsonSchema,
+            forms: ALL_FORMS,
             logprobs: true,
             embeddings: true,
         },
         Provider::Azure => Facts {
             base_url: None,
             key_variables: &["AZURE_OPENAI_API_KEY"],
-            structured: JsonSchema,
+            forms: ALL_FORMS,
             logprobs: true,
             embeddings: true,
         },
         Provider::Anthropic => Facts {
             base_url: Some("https://api.anthropic.com/v1"),
             key_variables: &["ANTHROPIC_API_KEY"],
-            structured: Tool,
+            forms: &[Form::Tool, Form::Text],
             logprobs: false,
             embeddings: false,
         },
         Provider::Gemini => Facts {
             base_url: Some("https://generativelanguage.googleapis.com/v1beta"),
             key_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
-            structured: JsonSchema,
+            forms: &[Form::JsonSchema, Form::Text],
             logprobs: true,
             embeddings: true,
         },
         Provider::OpenRouter => Facts {
             base_url: Some("https://openrouter.ai/api/v1"),
             key_variables: &["OPENROUTER_API_KEY"],
-            structured: JsonSchema,
+            forms: ALL_FORMS,
             logprobs: true,
             embeddings: true,
         },
         Provider::Mistral => Facts {
             base_url: Some("https://api.mistral.ai/v1"),
             key_variables: &["MISTRAL_API_KEY"],
-            structured: JsonSchema,
+            forms: ALL_FORMS,
             logprobs: false,
             embeddings: true,
         },
         Provider::Groq => Facts {
             base_url: Some("https://api.groq.com/openai/v1"),
             key_variables: &["GROQ_API_KEY"],
-            structured: JsonSchema,
+            forms: ALL_FORMS,
             logprobs: false,
             embeddings: false,
         },
@@ -76,7 +79,7 @@ pub(crate) const fn facts(provider: Provider) -> Facts {
         Provider::Together => Facts {
             base_url: Some("https://api.together.xyz/v1"),
             key_variables: &["TOGETHER_API_KEY"],
-            structured: JsonSchema,
+            forms: ALL_FORMS,
             logprobs: false,
             embeddings: true,
         },
@@ -84,7 +87,7 @@ pub(crate) const fn facts(provider: Provider) -> Facts {
         Provider::DeepSeek => Facts {
             base_url: Some("https://api.deepseek.com/v1"),
             key_variables: &["DEEPSEEK_API_KEY"],
-            structured: Tool,
+            forms: &[Form::Tool, Form::Text],
             logprobs: true,
             embeddings: false,
         },
@@ -95,7 +98,7 @@ pub(crate) const fn facts(provider: Provider) -> Facts {
         Provider::Command | Provider::Scripted => Facts {
             base_url: None,
             key_variables: &[],
-            structured: Text,
+            forms: &[Form::Text],
             logprobs: false,
             embeddings: false,
         },
@@ -106,7 +109,7 @@ const fn local(base_url: &'static str, logprobs: bool) -> Facts {
     Facts {
         base_url: Some(base_url),
         key_variables: &[],
-        structured: Structured::JsonSchema,
+        forms: ALL_FORMS,
         logprobs,
         embeddings: true,
     }

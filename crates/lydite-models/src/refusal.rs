@@ -150,7 +150,7 @@ impl Refusal {
                 lasting(Kind::BadRequest, context.no_credit())
             }
             429 => passing(Kind::RateLimited, format!("too many requests (429){quote}")),
-            407 => passing(Kind::Connection, context.proxy_refused()),
+            407 => lasting(Kind::Connection, context.proxy_refused()),
             300..400 => lasting(Kind::NotFound, context.redirect()),
             400 | 404 | 413 | 422 | 500
                 if self.says(context.model, &TOO_LONG) || self.counts_tokens() =>

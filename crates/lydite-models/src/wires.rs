@@ -4,16 +4,13 @@ use std::sync::Arc;
 
 use lydite::model::{ModelError, ModelSpec, Provider};
 
-use crate::anthropic::AnthropicChat;
 use crate::command::CommandChat;
 use crate::embeddings::HttpEmbedder;
 use crate::environment::Environment;
-use crate::gemini::GeminiChat;
 use crate::http::config_error;
 use crate::moderation::HttpModerator;
-use crate::openai::OpenAiChat;
 use crate::scripted::ScriptedChat;
-use crate::{ChatWire, EmbedWire, ModerateWire};
+use crate::{ChatWire, EmbedWire, ModerateWire, anthropic, gemini, openai};
 
 /// A chat model's wire. Keys, header values and proxies are read from the process's environment here,
 /// and never again. No request is made.
@@ -39,9 +36,9 @@ pub(crate) fn chat(
         Provider::Command => Arc::new(CommandChat::new(spec)?),
         Provider::Scripted => Arc::new(ScriptedChat::new(spec)?),
         _ if spec.model.is_empty() => return Err(no_model(spec)),
-        Provider::Anthropic => Arc::new(AnthropicChat::new(spec, environment)?),
-        Provider::Gemini => Arc::new(GeminiChat::new(spec, environment)?),
-        _ => Arc::new(OpenAiChat::new(spec, environment)?),
+        Provider::Anthropic => Arc::new(anthropic::chat(spec, environment)?),
+        Provider::Gemini => Arc::new(gemini::chat(spec, environment)?),
+        _ => Arc::new(openai::chat(spec, environment)?),
     })
 }
 

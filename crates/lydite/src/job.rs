@@ -166,7 +166,6 @@ pub fn run(
         .map(|name| find_run(&request, name))
         .transpose()?;
     let place = Place::new(&request, resumed.as_ref());
-    let asks_models = suite.asks_models();
     let mut inputs = Inputs::new(&request, &suite)?;
     inputs.refuse_as_output(&outputs)?;
     let mut manifest = manifest(&request, &suite, &inputs, &place);
@@ -178,6 +177,8 @@ pub fn run(
         target.add_to(&mut survey);
     }
     suite = suite.settle(survey.brings_checks())?;
+    let records_may_ask = survey.brings_checks() && suite.definitions.models.are_named();
+    let asks_models = suite.asks_models() || records_may_ask;
     want_heads(&mut suite.wanted, &survey);
     making::want_asked(&mut suite);
     let needs_reference = suite.needs_reference();
@@ -221,6 +222,7 @@ pub fn run(
     let mut plan = Plan {
         checks: &suite.checks,
         registry,
+        definitions: &suite.definitions,
         mapping: &mapping,
         identity: &identity,
         condition: suite.condition.as_ref(),

@@ -24,6 +24,13 @@ pub(super) enum Kind {
     /// No output equals its reference, so that no shortcut for equal texts helps. Half differ in case
     /// and punctuation alone, half in one to four words.
     Near,
+    /// A question, an answer of about 40 words and two contexts, all with a marker that the mock's verdict follows.
+    Judge,
+}
+
+/// Whether the mock judges a record of the judge load as bad: one in four.
+pub(super) const fn is_bad(index: usize) -> bool {
+    index % 4 == 3
 }
 
 impl Kind {
@@ -31,6 +38,7 @@ impl Kind {
         match self {
             Self::Det => "det",
             Self::Near => "near",
+            Self::Judge => "judge",
         }
     }
 }
@@ -48,12 +56,15 @@ pub(super) fn write(kind: Kind, count: usize, path: &Path) -> Result<()> {
 }
 
 fn line(kind: Kind, index: usize, random: &mut SplitMix) -> String {
+    if kind == Kind::Judge {
+        return judge_line(index, random);
+    }
     let words: Vec<&str> = (0..LENGTH).map(|_| random.pick(&WORDS)).collect();
     let output = answer(index, &words.join(" "), true);
     let reference = match kind {
         Kind::Det if !index.is_multiple_of(10) => output.clone(),
         Kind::Det => answer(index, &words.join(" ").replace("alpha", "beta"), false) + " ",
-        Kind::Near => answer(index, &changed(&words, index, random), true) + " ",
+        Kind::Near | Kind::Judge => answer(index, &changed(&words, index, random), true) + " ",
     };
     let contains = words.get(3).copied().unwrap_or_default().to_uppercase();
     let record = json!({
@@ -63,6 +74,22 @@ fn line(kind: Kind, index: usize, random: &mut SplitMix) -> String {
         "reference": reference,
         "contexts": [],
         "contains": contains,
+    });
+    format!("{record}\n")
+}
+
+fn judge_line(index: usize, random: &mut SplitMix) -> String {
+    let marker = format!("[[{}:{index}]]", if is_bad(index) { "bad" } else { "good" });
+    let mut words = |count: usize| {
+        let words: Vec<&str> = (0..count).map(|_| random.pick(&WORDS)).collect();
+        words.join(" ")
+    };
+    let record = json!({
+        "id": index,
+        "query": format!("Where does the {} flow? {marker}", words(8)),
+        "output": format!("The {}. {marker}", words(40)),
+        "reference": format!("The {}.", words(20)),
+        "contexts": [format!("{} {marker}", words(60)), words(60)],
     });
     format!("{record}\n")
 }

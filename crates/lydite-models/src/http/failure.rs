@@ -21,13 +21,16 @@ pub(super) fn of_connection(
     }
     if error.is_connect() {
         return match &facts.proxy {
-            Some((variable, proxy)) => AttemptError::passing(
-                ModelErrorKind::Connection,
-                format!(
-                    "no connection to {url} through the proxy {proxy} of the environment variable {variable}: {}; check the proxy, or except the host by NO_PROXY",
-                    reason(error, facts)
-                ),
-            ),
+            Some((variable, proxy)) => AttemptError {
+                retry: !reason(error, facts).contains("proxy authorization required"),
+                ..AttemptError::passing(
+                    ModelErrorKind::Connection,
+                    format!(
+                        "no connection to {url} through the proxy {proxy} of the environment variable {variable}: {}; check the proxy, or except the host by NO_PROXY",
+                        reason(error, facts)
+                    ),
+                )
+            },
             None => no_connection(error, facts),
         };
     }
@@ -66,10 +69,15 @@ fn no_connection(error: &reqwest::Error, facts: &EndpointFacts) -> AttemptError 
     let chain = reason(error, facts);
     let kind = ModelErrorKind::Connection;
     if chain.contains("dns error") {
-        return AttemptError::passing(
-            kind,
-            format!("the host of {url} was not found (DNS); check `base_url` and the network"),
-        );
+        // Other failures ("temporary failure in name resolution") pass.
+        let unknown = ["not known", "No such host", "No address"];
+        return AttemptError {
+            retry: !unknown.iter().any(|words| chain.contains(words)),
+            ..AttemptError::passing(
+                kind,
+                format!("the host of {url} was not found (DNS); check `base_url` and the network"),
+            )
+        };
     }
     let refused = cause::<io::Error>(error)
         .is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused);

@@ -1,12 +1,12 @@
 //! A chat request's body, written straight from borrowed parts.
 
-use lydite::model::{ChatMessage, ChatRequest, ModelSpec, Provider, ReplyFormat};
+use lydite::model::{ChatMessage, Provider};
 use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use super::learned::{Form, Plan};
-use crate::schema::Made;
+use crate::chat::{Call, with_tail};
+use crate::learned::Form;
 
 /// What the protocol's own fields are filled with; `parameters` may not set them.
 pub(crate) const OWN: [&str; 9] = [
@@ -22,7 +22,7 @@ pub(crate) const OWN: [&str; 9] = [
 ];
 
 /// What differs between the servers of one protocol.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Dialect {
     /// The seed is called `random_seed` (Mistral).
     pub(crate) random_seed: bool,
@@ -96,9 +96,9 @@ struct Function<'a> {
 }
 
 /// Messages, the last with an addition.
-pub(crate) struct Messages<'a> {
-    pub(crate) messages: &'a [ChatMessage],
-    pub(crate) addition: Option<String>,
+struct Messages<'a> {
+    messages: &'a [ChatMessage],
+    addition: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -124,71 +124,16 @@ impl Serialize for Messages<'_> {
     }
 }
 
-/// The end of a prompt that asks for JSON in words.
-pub(crate) fn in_words(schema: &Made) -> String {
-    format!(
-        "\n\nAnswer with one JSON value of this schema and nothing else.\nJSON schema:\n{}",
-        schema.json
-    )
-}
-
-/// Further parameters as the end of a body: `,"top_p":0.9`. Those that are null are left out, and
-/// leave out the field of their name.
-pub(crate) fn tail(spec: &ModelSpec) -> Result<Vec<u8>, serde_json::Error> {
-    let mut tail = Vec::new();
-    for (name, value) in &spec.parameters {
-        if !value.is_null() {
-            tail.push(b',');
-            serde_json::to_writer(&mut tail, name)?;
-            tail.push(b':');
-            serde_json::to_writer(&mut tail, value)?;
-        }
-    }
-    Ok(tail)
-}
-
-/// A value's JSON with a tail before its closing brace.
-pub(crate) fn with_tail<T: Serialize>(
-    value: &T,
-    tail: &[u8],
-    size: usize,
-) -> Result<Vec<u8>, serde_json::Error> {
-    let mut body = Vec::with_capacity(size + tail.len());
-    serde_json::to_writer(&mut body, value)?;
-    if !tail.is_empty() {
-        body.pop();
-        body.extend_from_slice(tail);
-        body.push(b'}');
-    }
-    Ok(body)
-}
-
-/// About how many bytes a request's body has.
-pub(crate) fn size(messages: &[ChatMessage], schema: Option<&Made>) -> usize {
-    let texts: usize = messages.iter().map(|message| message.content.len()).sum();
-    texts + texts / 8 + messages.len() * 40 + schema.map_or(0, |s| s.json.get().len() + 200) + 200
-}
-
 /// The body of a call.
-pub(crate) fn render(
-    model: &str,
-    dialect: Dialect,
-    request: &ChatRequest,
-    plan: &Plan,
-    schema: Option<&Made>,
-    tail: &[u8],
-) -> Result<Vec<u8>, serde_json::Error> {
-    let name = match &request.format {
-        ReplyFormat::Json { name, .. } => name,
-        ReplyFormat::Text => "reply",
-    };
-    let of_form = |form: Form| schema.filter(|_| plan.form == Some(form));
-    let tool = of_form(Form::Tool);
+pub(crate) fn render(call: &Call<'_>, dialect: Dialect) -> Result<Vec<u8>, serde_json::Error> {
+    let Call { plan, request, .. } = call;
+    let name = call.format_name();
+    let tool = call.in_form(Form::Tool);
     let body = Body {
-        model,
+        model: call.model,
         messages: Messages {
             messages: &request.messages,
-            addition: of_form(Form::Text).map(in_words),
+            addition: call.addition(),
         },
         temperature: plan.temperature,
         seed: plan.seed.filter(|_| !dialect.random_seed),
@@ -197,7 +142,7 @@ pub(crate) fn render(
         max_completion_tokens: plan.max_tokens.filter(|_| plan.completion_tokens),
         logprobs: plan.top_logprobs.map(|_| true),
         top_logprobs: plan.top_logprobs,
-        response_format: of_form(Form::JsonSchema).map(|schema| ResponseFormat {
+        response_format: call.in_form(Form::JsonSchema).map(|schema| ResponseFormat {
             json_schema: NamedSchema {
                 name,
                 strict: schema.strict,
@@ -223,5 +168,5 @@ pub(crate) fn render(
             },
         }),
     };
-    with_tail(&body, tail, size(&request.messages, schema))
+    with_tail(&body, call.tail, call.size())
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use lydite::model::{Finish, TokenAlternative, TokenLogprob};
+use lydite::model::{TokenAlternative, TokenLogprob};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -125,13 +125,6 @@ impl Choice<'_> {
         match call.and_then(|call| call.function.arguments) {
             Some(arguments) => Some(string_or_json(arguments)),
             None => content(message.content?),
-        }
-    }
-
-    pub(crate) fn finish(&self) -> Finish {
-        match self.finish_reason.as_deref() {
-            Some("length" | "max_tokens" | "model_length") => Finish::Length,
-            _ => Finish::Stop,
         }
     }
 

@@ -1,8 +1,17 @@
 //! Refusals: their kind, whether they are tried again, and their words.
 
+use std::sync::LazyLock;
+
 use lydite::model::ModelErrorKind as Kind;
+use proptest::prelude::any;
+use proptest::prelude::*;
 
 use super::*;
+use crate::anthropic::Anthropic;
+use crate::chat::Protocol;
+use crate::gemini::Gemini;
+use crate::http::{Endpoint, HttpReply};
+use crate::refusal::Refusal;
 
 /// A provider's model and path, a status and body, and what the error has to be.
 struct Case {
@@ -51,7 +60,6 @@ fn google_error(code: u16, status: &str, message: &str) -> Value {
     json!({"error": {"code": code, "message": message, "status": status}})
 }
 
-#[expect(clippy::too_many_lines, reason = "a table")]
 fn cases() -> Vec<Case> {
     vec![
         case(
@@ -411,5 +419,77 @@ async fn a_page_in_place_of_json_is_shown_from_its_beginning() {
         let words = "no JSON: it begins with `<!doctype html> <title>Sign in</title> [key]";
         assert!(error.message.contains(words), "{}", error.message);
         assert!(error.message.len() < 600, "{}", error.message.len());
+    }
+}
+
+/// JSON of any form whose keys are those that readers look for.
+fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        ".{0,8}".prop_map(Value::from),
+    ];
+    let key = prop::sample::select(vec![
+        "choices",
+        "message",
+        "content",
+        "tool_calls",
+        "function",
+        "arguments",
+        "logprobs",
+        "token",
+        "usage",
+        "prompt_tokens",
+        "error",
+        "code",
+        "status",
+        "details",
+        "retryDelay",
+        "candidates",
+        "parts",
+        "text",
+        "type",
+        "stop_reason",
+        "finish_reason",
+        "detail",
+        "loc",
+        "metadata",
+        "raw",
+        "refusal",
+        "promptFeedback",
+        "usageMetadata",
+        "logprobsResult",
+    ]);
+    leaf.prop_recursive(5, 40, 5, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+            prop::collection::btree_map(key.clone(), inner, 0..5).prop_map(|map| {
+                map.into_iter()
+                    .map(|(key, value)| (key.to_owned(), value))
+                    .collect()
+            }),
+        ]
+    })
+}
+
+static ENDPOINT: LazyLock<Endpoint> = LazyLock::new(|| {
+    let spec = ModelSpec::parse("openai/m").unwrap();
+    crate::openai::endpoint(&spec, "/x", Environment(&variables)).unwrap()
+});
+
+proptest! {
+    #[test]
+    fn no_body_panics(body in any_json(), noise in prop::collection::vec(any::<u8>(), 0..40), status in 100u16..600) {
+        for body in [body.to_string().into_bytes(), noise] {
+            let reply = HttpReply { status, body, ..HttpReply::default() };
+            let protocols: [&dyn Protocol; 3] = [&crate::openai::OpenAi::default(), &Anthropic, &Gemini];
+            for protocol in protocols {
+                let _ = protocol.read(&reply, &ENDPOINT);
+            }
+            let error = Refusal::read(&reply.body).error(&reply, &ENDPOINT.facts, "m");
+            prop_assert!(!error.message.is_empty());
+        }
     }
 }

@@ -325,3 +325,16 @@ async fn parameters_that_are_refused_are_left_out() {
     assert_eq!(body["max_completion_tokens"], 50);
     assert!(body.get("temperature").is_none() && body.get("seed").is_none());
 }
+
+#[tokio::test]
+async fn what_was_withheld_is_paid_for() {
+    let body = choice(&json!({"finish_reason": "content_filter"}), &json!({}));
+    let server = server(vec![answer(200, &body)]).await;
+    let attempt = ask(
+        &spec("openai/gpt-4.1-mini", &server, "/v1"),
+        &text_request(),
+    )
+    .await;
+    assert!(attempt.outcome.is_err());
+    assert_eq!(attempt.usage.cost_usd, Some(0.0012));
+}

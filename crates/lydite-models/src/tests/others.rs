@@ -43,8 +43,8 @@ async fn anthropic() {
             Ok(("{\"verdict\":\"yes\"}", Finish::Stop, 15, 3)),
         ),
         (
-            message(json!([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]), "end_turn"),
-            Ok(("ab", Finish::Stop, 15, 3)),
+            message(json!([{"type": "text", "text": "{\"a\":"}, {"type": "text", "text": "1}"}]), "end_turn"),
+            Ok(("{\"a\":1}", Finish::Stop, 15, 3)),
         ),
         (message(json!([]), "max_tokens"), Ok(("", Finish::Length, 15, 3))),
         (message(json!([]), "refusal"), Err(Kind::ContentFilter)),
@@ -277,5 +277,59 @@ async fn moderation() {
         error.message.contains("2 results for 1 texts"),
         "{}",
         error.message
+    );
+}
+
+#[tokio::test]
+async fn forms_that_anthropic_or_gemini_refuse_are_left_as_well() {
+    fn refuses(body: &Value) -> ResponseTemplate {
+        let text = body.to_string();
+        if text.contains("\"tools\"") {
+            return answer(
+                400,
+                &json!({"type": "error", "error": {"type": "invalid_request_error", "message": "tool_choice: not supported"}}),
+            );
+        }
+        if text.contains("responseJsonSchema") {
+            return answer(
+                400,
+                &json!({"error": {"code": 400, "message": "Invalid JSON payload received. Unknown name \"responseJsonSchema\"", "status": "INVALID_ARGUMENT"}}),
+            );
+        }
+        assert!(text.contains("JSON schema:"), "{text}");
+        answer(
+            200,
+            &json!({
+                "content": [{"type": "text", "text": "{}"}], "stop_reason": "end_turn",
+                "candidates": [{"content": {"parts": [{"text": "{}"}]}}],
+            }),
+        )
+    }
+    let server = MockServer::start().await;
+    Mock::given(any())
+        .respond_with(ByBody(refuses))
+        .mount(&server)
+        .await;
+    for model in ["anthropic/m", "gemini/m"] {
+        let attempt = ask(&spec(model, &server, "/v1"), &json_request()).await;
+        assert_eq!(
+            (attempt.outcome.unwrap().text.as_str(), attempt.usage.calls),
+            ("{}", 2)
+        );
+    }
+}
+
+#[tokio::test]
+async fn anthropic_models_that_think_are_asked_in_words_without_temperature() {
+    let server = server(vec![answer(200, &json!({}))]).await;
+    let mut spec = spec("anthropic/m", &server, "/v1");
+    let thinking = json!({"type": "enabled", "budget_tokens": 1024});
+    spec.parameters.insert("thinking".into(), thinking.clone());
+    ask(&spec, &json_request()).await.outcome.unwrap_err();
+    let body = bodies(&server).await.pop().unwrap();
+    assert_eq!(body["thinking"], thinking);
+    assert!(
+        body.get("tools").is_none() && body.get("temperature").is_none(),
+        "{body}"
     );
 }

@@ -1,6 +1,6 @@
 //! What goes over the wire, body by body.
 
-use lydite::model::Structured;
+use lydite::model::{Provider, Structured, Temperature};
 
 use super::*;
 
@@ -99,7 +99,13 @@ fn cases() -> Vec<Case> {
         ),
         openai(
             "openai/gpt-4.1-mini",
-            |spec| spec.temperature = Some(0.5),
+            |spec| spec.temperature = Temperature::Provider,
+            text_request,
+            json!({"model": "gpt-4.1-mini", "messages": messages()}),
+        ),
+        openai(
+            "openai/gpt-4.1-mini",
+            |spec| spec.temperature = Temperature::At(0.5),
             || ChatRequest {
                 temperature: Some(1.0),
                 top_logprobs: Some(20),
@@ -282,5 +288,25 @@ fn no_key_is_in_an_identity_or_a_debug_text() {
         let shown = format!("{wire:?} {}", wire.identity());
         assert!(!shown.contains("hunter"), "{shown}");
         assert_eq!(wire.name(), format!("{provider}/m"));
+    }
+}
+
+#[test]
+fn no_variable_says_where_requests_go() {
+    for provider in Provider::ALL {
+        let asked = std::cell::RefCell::new(Vec::new());
+        let lookup = |name: &str| {
+            asked.borrow_mut().push(name.to_owned());
+            variables(name)
+        };
+        let mut spec = ModelSpec::new(provider, "m");
+        if provider == Provider::Azure {
+            spec.base_url = Some("https://x.example".into());
+        }
+        let _ = wires::chat(&spec, Environment(&lookup));
+        for name in asked.borrow().iter() {
+            let known = name.ends_with("_API_KEY") || name.to_lowercase().ends_with("_proxy");
+            assert!(known, "{provider:?} reads {name}");
+        }
     }
 }

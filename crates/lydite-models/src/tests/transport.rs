@@ -62,7 +62,8 @@ async fn refused_and_not_found() {
         &text_request(),
     )
     .await;
-    assert_eq!((error.kind, error.retry), (Kind::Connection, true));
+    // Whether it lasts hangs on the resolver of this machine.
+    assert_eq!(error.kind, Kind::Connection);
     assert!(
         error
             .message
@@ -229,14 +230,24 @@ async fn proxies_that_fail_are_named_without_credentials() {
         .unwrap()
         .local_addr()
         .unwrap();
-    for (scheme, address, words) in [
-        ("https", closed.to_string(), "through the proxy"),
-        ("http", closed.to_string(), "through the proxy"),
-        ("https", listen(1, refuse), "proxy authorization required"),
-        ("http", listen(1, refuse), "wants other credentials (407)"),
+    for (scheme, address, retry, words) in [
+        ("https", closed.to_string(), true, "through the proxy"),
+        ("http", closed.to_string(), true, "through the proxy"),
+        (
+            "https",
+            listen(1, refuse),
+            false,
+            "proxy authorization required",
+        ),
+        (
+            "http",
+            listen(1, refuse),
+            false,
+            "wants other credentials (407)",
+        ),
     ] {
         let error = through_proxy(scheme, &address).await.outcome.unwrap_err();
-        assert_eq!(error.kind, Kind::Connection);
+        assert_eq!((error.kind, error.retry), (Kind::Connection, retry));
         assert!(error.message.contains(words), "{}", error.message);
         assert!(
             error.message.contains("environment variable ALL_PROXY"),
@@ -248,8 +259,44 @@ async fn proxies_that_fail_are_named_without_credentials() {
     }
 }
 
+/// Answers three calls on one connection.
+fn answer_thrice(mut stream: TcpStream) {
+    let mut read = Vec::new();
+    let mut buffer = [0; 4096];
+    for _ in 0..3 {
+        // The body is whole once it is JSON.
+        while serde_json::from_slice::<Value>(body_of(&read)).is_err() {
+            let count = stream.read(&mut buffer).unwrap();
+            assert!(count > 0);
+            read.extend_from_slice(&buffer[..count]);
+        }
+        read.clear();
+        let body = completion("kept").to_string();
+        let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
+        stream
+            .write_all(format!("{head}{body}").as_bytes())
+            .unwrap();
+    }
+}
+
+fn body_of(request: &[u8]) -> &[u8] {
+    let head = request.windows(4).position(|window| window == b"\r\n\r\n");
+    head.map_or(&[], |end| &request[end + 4..])
+}
+
+#[tokio::test]
+async fn a_connection_is_used_again() {
+    // No second connection is ever answered.
+    let address = listen(1, answer_thrice);
+    let wire = wire(&at(format!("http://{address}/v1")));
+    for _ in 0..3 {
+        let attempt = wire.attempt(&text_request(), Duration::from_secs(5)).await;
+        assert_eq!(attempt.outcome.unwrap().text, "kept");
+    }
+}
+
 #[test]
-fn connections_serve_many_calls_and_calls_do_not_wait_for_each_other() {
+fn calls_do_not_wait_for_each_other() {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

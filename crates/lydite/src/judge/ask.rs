@@ -185,7 +185,7 @@ impl JudgeContext<'_> {
         &self,
         ask: &Ask<'_>,
         schema: Arc<Value>,
-        fits: &dyn Fn(&Value) -> Result<Read<T>, Misread>,
+        fits: &(dyn Fn(&Value) -> Result<Read<T>, Misread> + Sync),
     ) -> Result<T, Failure> {
         let question = Question::new(ask, self, schema, "");
         let read = |reply: &ChatReply| read::json(&reply.text, fits);
@@ -204,7 +204,7 @@ impl JudgeContext<'_> {
         &self,
         question: &Question,
         k: u32,
-        read: &(dyn Fn(&ChatReply) -> Result<Read<T>, Misread> + '_),
+        read: &(dyn Fn(&ChatReply) -> Result<Read<T>, Misread> + Sync + '_),
     ) -> Result<Vec<T>, Failure> {
         let asked = (0..k.max(1)).map(|sample| self.answer(question, sample, read));
         let answers = join_all(asked).await;
@@ -219,7 +219,7 @@ impl JudgeContext<'_> {
         &self,
         question: &Question,
         sample: u32,
-        read: &(dyn Fn(&ChatReply) -> Result<Read<T>, Misread> + '_),
+        read: &(dyn Fn(&ChatReply) -> Result<Read<T>, Misread> + Sync + '_),
     ) -> Result<(T, ChatReply), Failure> {
         let reply = self.send(&question.request(self, sample)).await?;
         let wrong = match whole(&reply).and_then(|()| read(&reply)) {

@@ -38,11 +38,11 @@ impl Scripted {
 }
 
 impl ChatModel for Scripted {
-    fn identity(&self) -> &str {
+    fn identity(&self) -> &'static str {
         "scripted"
     }
 
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "test/scripted"
     }
 

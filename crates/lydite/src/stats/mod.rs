@@ -10,6 +10,7 @@ pub mod interval;
 pub mod quantile;
 pub mod sum;
 pub mod summary;
+pub mod vectors;
 
 pub use clusters::Clusters;
 pub use ids::IdTable;

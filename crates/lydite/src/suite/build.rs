@@ -1,14 +1,17 @@
 //! From texts to a suite: reads every source, names the checks, compiles them, reads the gates.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::path::{Path, PathBuf};
 
 use super::dataset::{self, DatasetSpec};
+use super::draft::{Draft, known, note_idle_inputs, report, spec};
 use super::error::{Desk, Source, SuiteError, SuiteErrors, key_text};
-use super::forms::{self, Draft};
+use super::forms;
 use super::gate::{Gate, Known};
 use super::inputs::{self, Input};
-use super::{Place, Suite, keys, target};
-use crate::check::{Check, CheckErrors, CheckPlace, CheckSpec, Condition};
+use super::scope::{Author, Definitions, Scope};
+use super::{Place, Suite, custom, keys, models, secrets, target};
+use crate::check::{Check, Condition};
 use crate::decode::Wanted;
 use crate::evaluator::Registry;
 use crate::node::{Node, NodeValue, Span};
@@ -22,6 +25,8 @@ pub struct SuiteBuilder<'r> {
     file: Option<Source>,
     checks: Vec<Source>,
     filter: Option<String>,
+    stored: bool,
+    openai_key: Option<bool>,
 }
 
 impl<'r> SuiteBuilder<'r> {
@@ -31,6 +36,8 @@ impl<'r> SuiteBuilder<'r> {
             file: None,
             checks: Vec::new(),
             filter: None,
+            stored: false,
+            openai_key: None,
         }
     }
 
@@ -52,6 +59,18 @@ impl<'r> SuiteBuilder<'r> {
         self
     }
 
+    /// The suite of a run that is over: prompts in files are not read again.
+    pub fn stored(mut self) -> Self {
+        self.stored = true;
+        self
+    }
+
+    /// Whether `OpenAI`'s key is at hand, for `moderator: auto`; else the environment says so.
+    pub fn openai_key(mut self, is_set: bool) -> Self {
+        self.openai_key = Some(is_set);
+        self
+    }
+
     /// The whole suite, or all that is wrong with it. No record may bring checks of its own.
     pub fn build(self) -> Result<Suite, SuiteErrors> {
         self.build_before_data()?.settle(false)
@@ -61,6 +80,8 @@ impl<'r> SuiteBuilder<'r> {
     /// unknown ones are settled by [`Suite::settle`], once the first records are known.
     pub fn build_before_data(self) -> Result<Suite, SuiteErrors> {
         let mut draft = SuiteDraft::new(self.registry);
+        draft.stored = self.stored;
+        draft.definitions.openai_key = self.openai_key.unwrap_or_else(has_openai_key);
         if let Some(file) = self.file {
             draft.read_file(file);
         }
@@ -78,6 +99,10 @@ impl<'r> SuiteBuilder<'r> {
         }
         draft.finish()
     }
+}
+
+fn has_openai_key() -> bool {
+    std::env::var_os("OPENAI_API_KEY").is_some_and(|key| !key.is_empty())
 }
 
 /// The source name of a given condition.
@@ -106,6 +131,10 @@ struct SuiteDraft<'r> {
     /// Some check could not be read, and may have the name that a gate asks for.
     unread: bool,
     filter: Option<(String, usize)>,
+    definitions: Definitions,
+    /// The suite file's folder; empty where there is none.
+    folder: PathBuf,
+    stored: bool,
 }
 
 impl<'r> SuiteDraft<'r> {
@@ -123,14 +152,23 @@ impl<'r> SuiteDraft<'r> {
             root: Span::default(),
             unread: false,
             filter: None,
+            definitions: Definitions::default(),
+            folder: PathBuf::new(),
+            stored: false,
         }
     }
 
     fn read_file(&mut self, source: Source) {
         let mut desk = Desk::new(source);
         self.has_file = true;
+        if let Some(folder) = Path::new(&*desk.source.name).parent() {
+            folder.clone_into(&mut self.folder);
+        }
         match Node::parse(&desk.source.text) {
-            Ok(root) => self.read_root(&mut desk, &root),
+            Ok(root) => {
+                secrets::hide(&mut desk, &root);
+                self.read_root(&mut desk, &root);
+            }
             Err(error) => desk.error(error.span, error.message, ""),
         }
         self.desks.push(desk);
@@ -157,6 +195,7 @@ impl<'r> SuiteDraft<'r> {
             end_byte: root.span.start_byte,
             ..root.span
         };
+        self.read_definitions(desk, entries);
         let mut lists: Vec<&Node> = Vec::new();
         let mut key_inputs = Vec::new();
         for (key, value) in entries {
@@ -183,10 +222,7 @@ impl<'r> SuiteDraft<'r> {
                 name @ "reference_key" => {
                     key_inputs.extend(inputs::read_key(desk, name, Field::Reference, value));
                 }
-                "models" => desk.note(
-                    key.span,
-                    "`models` is not used: no evaluator of this version asks a model",
-                ),
+                "models" | "eval_llm" | "custom_evaluators" => {}
                 name => unknown_root_key(desk, key, name),
             }
         }
@@ -215,13 +251,42 @@ impl<'r> SuiteDraft<'r> {
             return;
         };
         for item in items {
-            match forms::read(desk, self.registry, item) {
-                Some(draft) => self.checks.push(Placed {
-                    draft,
-                    desk: self.desks.len(),
-                }),
-                None => self.unread = true,
-            }
+            self.read_check(desk, item);
+        }
+    }
+
+    fn read_check(&mut self, desk: &mut Desk, node: &Node) {
+        let scope = Scope {
+            registry: self.registry,
+            definitions: &self.definitions,
+            author: if self.stored {
+                Author::Stored
+            } else {
+                Author::Suite(&self.folder)
+            },
+        };
+        match forms::read(desk, &scope, node) {
+            Some(draft) => self.checks.push(Placed {
+                draft,
+                desk: self.desks.len(),
+            }),
+            None => self.unread = true,
+        }
+    }
+
+    /// What checks name is read before them.
+    fn read_definitions(&mut self, desk: &mut Desk, entries: &[(Node, Node)]) {
+        let find = |name: &str| entries.iter().find(|(key, _)| key_text(key) == name);
+        let openai_key = self.definitions.openai_key;
+        if let Some((_, node)) = find("models") {
+            self.definitions.models = models::read(desk, node, openai_key);
+        }
+        if let Some((key, value)) = find("eval_llm") {
+            models::read_eval_llm(desk, &mut self.definitions.models, key, value);
+        }
+        if let Some((_, node)) = find("custom_evaluators") {
+            let models = &self.definitions.models;
+            self.definitions.custom_evaluators = custom::read(desk, self.registry, models, node);
         }
     }
 
@@ -249,12 +314,8 @@ impl<'r> SuiteDraft<'r> {
         let mut desk = Desk::new(source);
         match Node::parse(&desk.source.text) {
             Ok(node) => {
-                let draft = forms::read(&mut desk, self.registry, &node);
-                self.unread |= draft.is_none();
-                self.checks.extend(draft.map(|draft| Placed {
-                    draft,
-                    desk: self.desks.len(),
-                }));
+                secrets::hide(&mut desk, &node);
+                self.read_check(&mut desk, &node);
             }
             Err(error) => desk.error(
                 error.span,
@@ -293,6 +354,7 @@ impl<'r> SuiteDraft<'r> {
         if checks.is_empty() {
             unsettled.insert(0, self.no_check());
         }
+        let unsettled_notes = self.unused_models();
         Ok(Suite {
             version: super::SUITE_VERSION,
             places: self
@@ -306,7 +368,7 @@ impl<'r> SuiteDraft<'r> {
                 .desks
                 .iter()
                 .flat_map(|desk| in_order(desk.notes.clone()))
-                .map(|note| note_line(&note))
+                .map(|note| note_line(&note.source, note.span, &note.message))
                 .collect(),
             name: self.name,
             target_place,
@@ -316,8 +378,28 @@ impl<'r> SuiteDraft<'r> {
             gates,
             condition,
             wanted,
+            definitions: self.definitions,
             unsettled,
+            unsettled_notes,
         })
+    }
+
+    /// A line for each model that was named for nothing.
+    fn unused_models(&self) -> Vec<String> {
+        let Some(desk) = self.desks.first() else {
+            return Vec::new();
+        };
+        let of_target = self.target.as_ref().and_then(|target| target.get("model")?.as_str());
+        let used: BTreeSet<&str> = self
+            .checks
+            .iter()
+            .flat_map(|placed| &placed.draft.names_models)
+            .map(String::as_str)
+            .chain(of_target)
+            .collect();
+        let unused = self.definitions.models.unused(|name| used.contains(name));
+        let lines = unused.map(|(span, message)| note_line(&desk.source, span, &message));
+        lines.collect()
     }
 
     fn place(&self, placed: &Placed) -> Option<Place> {
@@ -337,7 +419,8 @@ impl<'r> SuiteDraft<'r> {
 
     fn compile_target(&mut self, wanted: &mut Wanted) -> Option<TargetSpec> {
         let node = self.target.as_ref()?;
-        target::read(self.desks.first_mut()?, node, wanted, &target::read_model)
+        let desk = self.desks.first_mut()?;
+        target::read(desk, node, wanted, &self.definitions.models)
     }
 
     /// The checks given as text.
@@ -381,7 +464,7 @@ impl<'r> SuiteDraft<'r> {
                 continue;
             }
             placed.draft.name = Some((
-                names.free(&placed.draft.called),
+                names.free(&placed.draft.default_name),
                 placed.draft.places.evaluator,
             ));
         }
@@ -549,73 +632,6 @@ impl Names {
     }
 }
 
-/// What a draft says, for compiling it. `references` allows parameters that records fill.
-pub(super) fn spec(draft: &Draft, references: bool) -> CheckSpec {
-    CheckSpec {
-        name: draft
-            .name
-            .as_ref()
-            .map_or_else(|| draft.called.clone(), |(name, _)| name.clone()),
-        params: draft.params.clone(),
-        threshold: draft.threshold,
-        negate: draft.negate,
-        on_missing: draft.on_missing,
-        when: draft.when.clone(),
-        inputs: draft
-            .inputs
-            .iter()
-            .map(|input| (input.field, input.path.clone()))
-            .collect(),
-        references,
-        asks: draft.asks.clone(),
-        prompt: draft.prompt.clone(),
-        compat: draft.compat,
-    }
-}
-
-/// Puts the errors of compiling a check where they stand in its source.
-pub(super) fn report(desk: &mut Desk, draft: &Draft, errors: CheckErrors) {
-    for error in errors.0 {
-        let span = draft.span_of(&error.place, error.span);
-        let message = match &error.place {
-            CheckPlace::Params(pointer) => match pointer.strip_prefix('/') {
-                Some(param) if !error.message.contains(&format!("`{param}`")) => {
-                    format!("`{param}`: {}", error.message)
-                }
-                _ => format!("{}: {}", draft.called, error.message),
-            },
-            CheckPlace::When => format!("`when`: {}", error.message),
-            CheckPlace::Prompt => format!("`prompt`: {}", error.message),
-            CheckPlace::Input(field) => format!("`{field}`: {}", error.message),
-            CheckPlace::Threshold | CheckPlace::Not => error.message,
-        };
-        desk.error(span, message, error.help.unwrap_or_default());
-    }
-}
-
-/// What a gate must know of a check that is not compiled.
-fn known(draft: &Draft) -> Option<Known<'_>> {
-    let (name, _) = draft.name.as_ref()?;
-    let info = draft.entry.info;
-    Some(Known {
-        name,
-        info,
-        range: info.range,
-        grades: draft.threshold.is_some() || info.natural_verdict,
-    })
-}
-
-fn note_idle_inputs(desk: &mut Desk, draft: &Draft) {
-    for input in &draft.inputs {
-        if !draft.entry.info.reads.contains(input.field) {
-            desk.note(
-                input.span,
-                format!("`{}` is not read by {}", input.field, draft.called),
-            );
-        }
-    }
-}
-
 fn read_version(desk: &mut Desk, node: &Node) {
     if node.as_str() == Some("1") {
         return;
@@ -648,11 +664,11 @@ fn in_order(mut errors: Vec<SuiteError>) -> Vec<SuiteError> {
     errors
 }
 
-fn note_line(note: &SuiteError) -> String {
-    let place = if note.span.is_known() {
-        format!(":{}:{}", note.span.line, note.span.column)
+fn note_line(source: &Source, span: Span, message: &str) -> String {
+    let place = if span.is_known() {
+        format!(":{}:{}", span.line, span.column)
     } else {
         String::new()
     };
-    format!("{}{place}: {}", note.source.name, note.message)
+    format!("{}{place}: {message}", source.name)
 }

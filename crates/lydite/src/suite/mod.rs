@@ -5,16 +5,23 @@
 //! before that. What only the data can show is found next, still before the first record is judged:
 //! [`Suite::settle`] and [`Suite::missing_fields`].
 
+mod asking;
 mod build;
+mod custom;
 mod dataset;
+mod draft;
 mod error;
 mod forms;
 pub mod gate;
 mod inputs;
 mod keys;
+mod langchain;
+mod models;
 mod names;
 pub mod own;
 pub mod schema;
+mod scope;
+mod secrets;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -22,9 +29,12 @@ mod tests;
 use std::collections::BTreeMap;
 
 pub use build::SuiteBuilder;
+pub use custom::CustomEvaluator;
 pub use dataset::{DatasetSpec, FORMATS};
 pub use error::{Source, SuiteError, SuiteErrors};
 pub use gate::{Allowance, Gate, Metric, Target, required_coverage};
+pub use models::SuiteModels;
+pub use scope::Definitions;
 
 use crate::check::{Check, Condition, OnMissing};
 use crate::decode::{Mapping, Survey, Wanted};
@@ -47,6 +57,8 @@ pub struct Suite {
     pub target: Option<TargetSpec>,
     pub checks: Vec<Check>,
     pub gates: Vec<Gate>,
+    /// The models and evaluators that checks, and those of records, may name.
+    pub definitions: Definitions,
     /// Only records for which it holds: the dataset's `where` and the given one.
     pub condition: Option<Condition>,
     /// What checks and conditions read.
@@ -63,6 +75,8 @@ pub struct Suite {
     target_place: Option<Place>,
     /// Errors that records with their own checks would remove.
     unsettled: Vec<SuiteError>,
+    /// Notes that records with their own checks would remove.
+    unsettled_notes: Vec<String>,
 }
 
 /// Where a check stands.
@@ -88,6 +102,8 @@ impl Suite {
             self.wanted.fields = self.wanted.fields.union(own::READS);
         } else if !errors.is_empty() {
             return Err(SuiteErrors(errors));
+        } else {
+            self.notes.append(&mut self.unsettled_notes);
         }
         Ok(self)
     }

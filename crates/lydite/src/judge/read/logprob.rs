@@ -72,7 +72,9 @@ pub fn label_shares(
     if mass <= 0.0 {
         return None;
     }
-    shares.iter_mut().for_each(|share| *share /= mass);
+    for share in &mut shares {
+        *share /= mass;
+    }
     Some((shares, mass.min(1.0)))
 }
 

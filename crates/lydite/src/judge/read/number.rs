@@ -125,13 +125,11 @@ fn spell(text: &str) -> Option<(Spelled, &str)> {
 
 /// The maximum of `/10` and `out of 10`.
 fn maximum(text: &str) -> Option<(f64, &str)> {
-    let spelled = match text.strip_prefix('/') {
-        Some(rest) => rest,
-        None => {
-            let (words, rest) = text.split_at_checked("out of ".len())?;
-            words.eq_ignore_ascii_case("out of ").then_some(rest)?
-        }
+    let out_of = || {
+        let (words, rest) = text.split_at_checked("out of ".len())?;
+        words.eq_ignore_ascii_case("out of ").then_some(rest)
     };
+    let spelled = text.strip_prefix('/').or_else(out_of)?;
     decimal(spelled.trim_start_matches(|c: char| c == ' ' || is_markup(c)))
 }
 

@@ -179,21 +179,33 @@ fn marked(text: &str, words: &[Word<'_>], mark: &Mark, vocabulary: &Vocabulary) 
     if hit.letter && gap(text, words, after).is_some_and(|gap| gap.trim_matches(' ').is_empty()) {
         return Claim::Absent;
     }
-    let alternative = |at| {
-        vocabulary
-            .hit(words, at)
-            .filter(|other| other.label != hit.label)
-    };
-    let offers = words
-        .get(after)
-        .is_some_and(|word| ["or", "and", "vs"].iter().any(|joint| word.is(joint)));
-    let listed = alternative(after).is_some_and(|other| {
-        gap(text, words, after + other.words).is_none_or(|gap| !gap.trim_matches(' ').is_empty())
-    });
-    if listed || offers && alternative(after + 1).is_some() {
+    if offers_another(text, words, after, hit, vocabulary) {
         return Claim::Unclear;
     }
     claim
+}
+
+/// Whether a label is one of several: `Y or N`, `Yes, No`. Not so in `Yes, no issues`. The label's
+/// words end before `after`.
+fn offers_another(
+    text: &str,
+    words: &[Word<'_>],
+    after: usize,
+    hit: Hit,
+    vocabulary: &Vocabulary,
+) -> bool {
+    let other = |at| {
+        let other = vocabulary.hit(words, at);
+        other.filter(|other| other.label != hit.label)
+    };
+    let joined = words
+        .get(after)
+        .is_some_and(|word| ["or", "and", "vs"].iter().any(|joint| word.is(joint)));
+    let listed = other(after).is_some_and(|other| {
+        gap(text, words, after + other.words).is_none_or(|gap| !gap.trim_matches(' ').is_empty())
+    });
+    let same_line = || gap(text, words, after).is_some_and(|gap| !gap.contains(['.', '\n']));
+    joined && other(after + 1).is_some() || listed && same_line()
 }
 
 /// What stands between the word before `at` and the one at `at`; `None` at the end of the text.
@@ -239,7 +251,7 @@ fn bare(text: &str, words: &[Word<'_>], vocabulary: &Vocabulary) -> Option<Resul
     let mut claims = Vec::new();
     let mut leads = false;
     for (index, line) in text.lines().enumerate() {
-        let whole = vocabulary.whole(line);
+        let whole = vocabulary.whole(unnumbered(line));
         if whole != Claim::Absent && !line.contains('?') {
             claims.push(whole);
         }
@@ -259,18 +271,30 @@ fn bare(text: &str, words: &[Word<'_>], vocabulary: &Vocabulary) -> Option<Resul
     }))
 }
 
+/// A line without the `1.` or `1)` before it.
+fn unnumbered(line: &str) -> &str {
+    let text = line.trim_start();
+    let behind = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    let is_number = behind.len() < text.len();
+    let rest = behind.strip_prefix(['.', ')']).filter(|_| is_number);
+    rest.unwrap_or(line)
+}
+
 /// The label that a text begins with, if one of `stops` follows. A single letter must be written as
 /// the label is.
 fn leading(text: &str, vocabulary: &Vocabulary, stops: &[char]) -> Claim {
     const MOST_WORDS: usize = 12;
     let words: Vec<_> = words(text).take(MOST_WORDS).collect();
     let claim = vocabulary.claim(&words, 0);
-    let length = match claim {
-        Claim::Label(hit) if hit.own_case => hit.words,
+    let hit = match claim {
+        Claim::Label(hit) if hit.own_case => hit,
         Claim::Unclear => return Claim::Unclear,
         _ => return Claim::Absent,
     };
-    let end = words.get(length - 1).map_or(0, Word::end);
+    if offers_another(text, &words, hit.words, hit, vocabulary) {
+        return Claim::Unclear;
+    }
+    let end = words.get(hit.words.saturating_sub(1)).map_or(0, Word::end);
     let after = text.get(end..).unwrap_or_default();
     if after
         .trim_start_matches(|c| c == ' ' || is_markup(c))

@@ -30,6 +30,10 @@ fn three() -> Labels {
     ])
 }
 
+fn bits() -> Labels {
+    Labels::new(vec![Label::new("1", &[]), Label::new("0", &[])])
+}
+
 fn attributed() -> Labels {
     Labels::new(vec![
         Label::new("Attributed", &[]),
@@ -284,6 +288,12 @@ fn plain_verdicts_yes_and_no() {
         ("Yes, it is good.\n\nN", "!"),
         ("Yes, at first.\nNo, at second.", "!"),
         ("Yes or no", "?"),
+        ("Yes, No", "?"),
+        ("Yes. No.", "!"),
+        ("1. Y\n2. N", "!"),
+        ("No issues found. Y", "Y"),
+        ("Yes, no issues.", "Y"),
+        ("No, there are no issues.\nY", "!"),
         // Single letters in prose are none.
         ("I give it a Y for effort", "?"),
         ("Todo bien y", "?"),
@@ -349,6 +359,8 @@ fn plain_verdicts_of_larger_sets() {
     for (reply, labels, right) in [
         ("[[A]] but also [[B]]", pairwise(), "!"),
         ("Rationale [[A]]", pairwise(), "A"),
+        ("1", bits(), "1"),
+        ("1\n0", bits(), "!"),
         ("[[a]]", pairwise(), "A"),
         ("Rationale\n[[A]].", pairwise(), "A"),
         ("[[C]]", pairwise(), "C"),
@@ -374,7 +386,6 @@ fn plain_verdicts_of_larger_sets() {
 
 #[test]
 fn typed_labels() {
-    let bits = Labels::new(vec![Label::new("1", &[]), Label::new("0", &[])]);
     for (value, labels, right) in [
         // py-013, pf-rag-07
         (
@@ -399,14 +410,16 @@ fn typed_labels() {
         (js!("partially correct"), Labels::correct(), "?"),
         (js!("not supported"), three(), "?"),
         (js!("Not found"), three(), "not_found"),
+        (js!("Yes, No"), Labels::yes_no(), "?"),
+        (js!("Yes / No"), Labels::yes_no(), "?"),
         (js!("maybe"), Labels::yes_no(), "?"),
         (js!("A good one"), pairwise(), "?"),
         (js!("a"), pairwise(), "A"),
         // py-043, py-044
-        (js!(2), bits.clone(), "?"),
-        (js!(-1), bits.clone(), "?"),
-        (js!(1), bits.clone(), "1"),
-        (js!(0.0), bits.clone(), "0"),
+        (js!(2), bits(), "?"),
+        (js!(-1), bits(), "?"),
+        (js!(1), bits(), "1"),
+        (js!(0.0), bits(), "0"),
         (js!(["Y"]), Labels::yes_no(), "?"),
         (js!(""), Labels::yes_no(), "?"),
     ] {

@@ -238,11 +238,12 @@ impl Before {
 mod tests {
     use super::*;
 
-    fn claim(text: &str, labels: &Labels) -> Option<Option<usize>> {
+    /// The index of the label, `?` for an unclear one, nothing for none.
+    fn claim(text: &str, labels: &Labels) -> String {
         match Vocabulary::new(labels).whole(text) {
-            Claim::Absent => None,
-            Claim::Unclear => Some(None),
-            Claim::Label(hit) => Some(Some(hit.label)),
+            Claim::Absent => String::new(),
+            Claim::Unclear => "?".to_owned(),
+            Claim::Label(hit) => hit.label.to_string(),
         }
     }
 
@@ -250,21 +251,21 @@ mod tests {
     fn negated_and_hedged_words() {
         let labels = Labels::correct();
         for (text, expected) in [
-            ("Correct", Some(Some(0))),
-            ("**INCORRECT**", Some(Some(1))),
-            ("wrong", Some(Some(1))),
-            ("not correct", Some(Some(1))),
-            ("Not really correct.", Some(Some(1))),
-            ("isn't correct", Some(Some(1))),
-            ("never wrong", Some(Some(0))),
-            ("not not correct", Some(None)),
-            ("not entirely correct", Some(None)),
-            ("partially correct", Some(None)),
-            ("mostly not correct", Some(None)),
-            ("corrected", None),
-            ("un-correct", None),
-            ("correct answer", None),
-            ("", None),
+            ("Correct", "0"),
+            ("**INCORRECT**", "1"),
+            ("wrong", "1"),
+            ("not correct", "1"),
+            ("Not really correct.", "1"),
+            ("isn't correct", "1"),
+            ("never wrong", "0"),
+            ("not not correct", "?"),
+            ("not entirely correct", "?"),
+            ("partially correct", "?"),
+            ("mostly not correct", "?"),
+            ("corrected", ""),
+            ("un-correct", ""),
+            ("correct answer", ""),
+            ("", ""),
         ] {
             assert_eq!(claim(text, &labels), expected, "{text}");
         }
@@ -278,11 +279,11 @@ mod tests {
             crate::judge::Label::new("not found", &["unknown"]),
         ]);
         for (text, expected) in [
-            ("Not Attributed", Some(Some(1))),
-            ("Attributed", Some(Some(0))),
-            ("not unknown", Some(None)),
-            ("NOT FOUND", Some(Some(2))),
-            ("not", None),
+            ("Not Attributed", "1"),
+            ("Attributed", "0"),
+            ("not unknown", "?"),
+            ("NOT FOUND", "2"),
+            ("not", ""),
         ] {
             assert_eq!(claim(text, &labels), expected, "{text}");
         }

@@ -1,6 +1,6 @@
 //! What a server refused, so that it is not asked again in this run.
 
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use lydite::model::Structured;
@@ -9,7 +9,6 @@ use crate::refusal::Refusal;
 
 /// How a reply of a schema is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
 pub(crate) enum Form {
     JsonSchema,
     Tool,
@@ -17,26 +16,13 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    pub(crate) const fn of(structured: Structured) -> Self {
+    /// The forms to go through: the one that the suite names, or the provider's in their order.
+    pub(crate) fn order(structured: Structured, auto: &'static [Self]) -> &'static [Self] {
         match structured {
-            Structured::Tool => Self::Tool,
-            Structured::Text => Self::Text,
-            Structured::JsonSchema | Structured::Auto => Self::JsonSchema,
-        }
-    }
-
-    const fn from_number(number: u8) -> Self {
-        match number {
-            0 => Self::JsonSchema,
-            1 => Self::Tool,
-            _ => Self::Text,
-        }
-    }
-
-    const fn next(self) -> Self {
-        match self {
-            Self::JsonSchema => Self::Tool,
-            Self::Tool | Self::Text => Self::Text,
+            Structured::Auto => auto,
+            Structured::JsonSchema => &[Self::JsonSchema],
+            Structured::Tool => &[Self::Tool],
+            Structured::Text => &[Self::Text],
         }
     }
 
@@ -84,9 +70,9 @@ pub(crate) struct Plan {
 /// What a server showed in this run. Calls side by side share it.
 #[derive(Debug)]
 pub(crate) struct Learned {
-    form: AtomicU8,
-    /// `structured: auto`: the form may change.
-    free: bool,
+    forms: &'static [Form],
+    /// The present form's place in `forms`.
+    place: AtomicUsize,
     /// A reply of the present form was JSON.
     proven: AtomicBool,
     no_temperature: AtomicBool,
@@ -97,10 +83,10 @@ pub(crate) struct Learned {
 }
 
 impl Learned {
-    pub(crate) fn new(form: Form, free: bool, reasoning: bool, logprobs: bool) -> Self {
+    pub(crate) fn new(forms: &'static [Form], reasoning: bool, logprobs: bool) -> Self {
         Self {
-            form: AtomicU8::new(form as u8),
-            free,
+            forms,
+            place: AtomicUsize::new(0),
             proven: AtomicBool::new(false),
             no_temperature: AtomicBool::new(reasoning),
             no_seed: AtomicBool::new(false),
@@ -111,7 +97,8 @@ impl Learned {
     }
 
     pub(crate) fn form(&self) -> Form {
-        Form::from_number(self.form.load(Ordering::Relaxed))
+        let place = self.place.load(Ordering::Relaxed);
+        self.forms.get(place).copied().unwrap_or(Form::Text)
     }
 
     pub(crate) fn logprobs(&self) -> bool {
@@ -190,13 +177,15 @@ impl Learned {
 
     /// Goes on to the next form. False where there is none.
     fn leave(&self, form: Form, does: &str) -> bool {
-        if !self.free || form == Form::Text {
+        let place = self.forms.iter().position(|own| *own == form);
+        let next = place.and_then(|place| self.forms.get(place + 1));
+        let (Some(place), Some(next)) = (place, next) else {
             return false;
-        }
-        let next = form.next();
+        };
+        let order = Ordering::Relaxed;
         let moved = self
-            .form
-            .compare_exchange(form as u8, next as u8, Ordering::Relaxed, Ordering::Relaxed)
+            .place
+            .compare_exchange(place, place + 1, order, order)
             .is_ok();
         if moved {
             self.proven.store(false, Ordering::Relaxed);
@@ -230,6 +219,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    const ALL: &[Form] = &[Form::JsonSchema, Form::Tool, Form::Text];
+
     const PLAN: Plan = Plan {
         form: Some(Form::JsonSchema),
         temperature: Some(0.0),
@@ -245,7 +236,7 @@ mod tests {
 
     #[test]
     fn calls_side_by_side_leave_a_form_once() {
-        let learned = Learned::new(Form::JsonSchema, true, false, true);
+        let learned = Learned::new(ALL, false, true);
         let refused = refusal("response_format is not supported");
         assert!(learned.learn(&PLAN, 400, &refused, "m"));
         assert!(learned.learn(&PLAN, 400, &refused, "m"));
@@ -273,7 +264,7 @@ mod tests {
             (500, "response_format is not supported", false),
             (404, "the model schema-7b does not exist", false),
         ] {
-            let learned = Learned::new(Form::JsonSchema, true, false, true);
+            let learned = Learned::new(ALL, false, true);
             let learnt = learned.learn(&PLAN, status, &refusal(message), "schema-7b");
             assert_eq!(learnt, expected, "{message}");
         }
@@ -281,17 +272,17 @@ mod tests {
 
     #[test]
     fn a_form_that_was_asked_for_stays() {
-        let learned = Learned::new(Form::JsonSchema, false, false, true);
+        let learned = Learned::new(&[Form::JsonSchema], false, true);
         assert!(!learned.learn(&PLAN, 400, &refusal("json_schema: no"), "m"));
         assert!(!learned.check(Form::JsonSchema, "prose"));
     }
 
     #[test]
     fn a_form_that_has_worked_is_not_left_for_one_bad_reply() {
-        let learned = Learned::new(Form::JsonSchema, true, false, true);
+        let learned = Learned::new(ALL, false, true);
         assert!(!learned.check(Form::JsonSchema, "{}"));
         assert!(!learned.check(Form::JsonSchema, "prose"));
-        let new = Learned::new(Form::JsonSchema, true, false, true);
+        let new = Learned::new(ALL, false, true);
         assert!(new.check(Form::JsonSchema, "prose"));
         assert_eq!(new.form(), Form::Tool);
     }

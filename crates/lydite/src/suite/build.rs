@@ -389,11 +389,16 @@ impl<'r> SuiteDraft<'r> {
         let Some(desk) = self.desks.first() else {
             return Vec::new();
         };
+        let of_target = self
+            .target
+            .as_ref()
+            .and_then(|target| target.get("model")?.as_str());
         let used: BTreeSet<&str> = self
             .checks
             .iter()
             .flat_map(|placed| &placed.draft.names_models)
             .map(String::as_str)
+            .chain(of_target)
             .collect();
         let unused = self.definitions.models.unused(|name| used.contains(name));
         let lines = unused.map(|(span, message)| note_line(&desk.source, span, &message));
@@ -417,7 +422,8 @@ impl<'r> SuiteDraft<'r> {
 
     fn compile_target(&mut self, wanted: &mut Wanted) -> Option<TargetSpec> {
         let node = self.target.as_ref()?;
-        target::read(self.desks.first_mut()?, node, wanted, &target::read_model)
+        let desk = self.desks.first_mut()?;
+        target::read(desk, node, wanted, &self.definitions.models)
     }
 
     /// The checks given as text.

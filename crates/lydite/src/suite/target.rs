@@ -11,6 +11,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::error::Desk;
+use super::models::{self, SuiteModels};
+use super::secrets;
 use crate::decode::Wanted;
 use crate::model::{ApplicationSpec, HttpApplication, HttpMethod, ModelSpec, Reach, Temperature};
 use crate::node::{Node, NodeValue, Span, check_against_schema};
@@ -98,13 +100,12 @@ pub(super) static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
     schema
 });
 
-/// Reads a target, and adds to `wanted` what its places read. `model` reads a model from its node; it tells the
-/// desk what is wrong with it.
+/// Reads a target, and adds to `wanted` what its places read.
 pub(super) fn read(
     desk: &mut Desk,
     node: &Node,
     wanted: &mut Wanted,
-    model: &dyn Fn(&mut Desk, &Node) -> Option<ModelSpec>,
+    models: &SuiteModels,
 ) -> Option<TargetSpec> {
     let before = desk.errors.len();
     if !matches!(node.value, NodeValue::Mapping(_)) {
@@ -117,6 +118,13 @@ pub(super) fn read(
             EXAMPLES,
         );
         return None;
+    }
+    for secret in node
+        .get("http")
+        .map(secrets::of_endpoint)
+        .unwrap_or_default()
+    {
+        desk.error(secret.span, secret.message, secret.help);
     }
     for problem in check_against_schema(node, &SCHEMA, &|_| false) {
         desk.error(
@@ -137,7 +145,7 @@ pub(super) fn read(
         }
     };
     let mut reader = Reader { desk, wanted };
-    let maker = reader.maker(node, &shape, model);
+    let maker = reader.maker(node, &shape, models);
     if reader.desk.errors.len() > before {
         return None;
     }
@@ -215,12 +223,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn maker(
-        &mut self,
-        node: &Node,
-        shape: &TargetShape,
-        model: &dyn Fn(&mut Desk, &Node) -> Option<ModelSpec>,
-    ) -> Option<Maker> {
+    fn maker(&mut self, node: &Node, shape: &TargetShape, models: &SuiteModels) -> Option<Maker> {
         if let Some(name) = shape.name.as_deref().filter(|name| name.trim().is_empty()) {
             let span = node.get("name").map_or(node.span, |name| name.span);
             self.desk.error(
@@ -232,7 +235,7 @@ impl Reader<'_> {
         if let Some(model_node) = node.get("model") {
             let system = self.template(node.get("system"));
             let prompt = self.template(node.get("prompt"));
-            let spec = model(self.desk, model_node)?;
+            let spec = models::read_one(self.desk, models, "model", model_node)?;
             return Some(Maker::Model(Box::new(ModelTarget {
                 spec: as_application(spec),
                 system,
@@ -256,19 +259,6 @@ impl Reader<'_> {
     fn http(&mut self, node: &Node, shape: &HttpShape) -> Option<HttpTarget> {
         let at = |key: &str| node.get(key).map_or(node.span, |node| node.span);
         let (url, query) = self.address(&shape.url, at("url"))?;
-        for (name, value) in &shape.headers {
-            if holds_secret(name, value) {
-                let span = node
-                    .get("headers")
-                    .and_then(|headers| headers.get(name))
-                    .map_or(node.span, |value| value.span);
-                self.desk.error(
-                    span,
-                    format!("the header `{name}` holds a secret in plain text"),
-                    format!("keep it in an environment variable and write `{name}: $NAME`"),
-                );
-            }
-        }
         let body = node.get("body").map(|body| self.body(body));
         let output = self.path("output", shape.output.as_deref(), at("output"));
         let contexts = self.path("contexts", shape.contexts.as_deref(), at("contexts"));
@@ -371,43 +361,9 @@ fn as_application(mut spec: ModelSpec) -> ModelSpec {
     spec
 }
 
-fn holds_secret(name: &str, value: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    let names_one = [
-        "authorization",
-        "api-key",
-        "api_key",
-        "apikey",
-        "token",
-        "secret",
-        "cookie",
-    ];
-    !value.starts_with('$') && names_one.iter().any(|word| name.contains(word))
-}
-
 fn key_span(node: &Node, key: &str) -> Option<Span> {
     let entries = node.entries().iter();
     let mut keys = entries.map(|(name, _)| name);
     keys.find(|name| name.as_str() == Some(key))
         .map(|name| name.span)
-}
-
-/// Reads a model by its name or as a mapping.
-pub(super) fn read_model(desk: &mut Desk, node: &Node) -> Option<ModelSpec> {
-    if matches!(node.value, NodeValue::Mapping(_)) {
-        return match node.deserialize_into::<ModelSpec>() {
-            Ok(spec) => Some(spec),
-            Err(error) => {
-                desk.error(error.span, error.message, "");
-                None
-            }
-        };
-    }
-    match ModelSpec::parse(desk.text("model", node)?.trim()) {
-        Ok(spec) => Some(spec),
-        Err(problem) => {
-            desk.error(node.span, problem.message, problem.help);
-            None
-        }
-    }
 }

@@ -19,6 +19,7 @@ mod ids;
 mod inputs;
 mod interrupted;
 mod mock_llm;
+mod models;
 mod regrade;
 mod runs;
 mod schemas;

@@ -5,6 +5,7 @@
 
 mod asks;
 mod condition;
+mod inputs;
 mod judging;
 mod reference;
 mod spec;
@@ -27,9 +28,11 @@ use crate::record::{Field, FieldSet, Raw, Row, Slots};
 
 pub use asks::{Aggregate, Asks, Bound};
 pub use condition::Condition;
+pub use inputs::{InputError, InputSource, InputTemplate};
 pub(crate) use judging::collapse_repeats;
 pub use spec::{CheckError, CheckErrors, CheckPlace, CheckSpec, OnMissing};
 
+use inputs::BoundInputs;
 use reference::{OwnReference, Reference, own_reference};
 use template::{Filled, Template, find_references};
 
@@ -56,7 +59,7 @@ pub struct Check {
     /// What every verdict of the check hangs on, for the cache of verdicts.
     pub(crate) cache_head: Vec<u8>,
     bound: asks::Binding,
-    inputs: Vec<(Field, RowPath)>,
+    inputs: BoundInputs,
     reference: Option<OwnReference>,
     scorer: CheckScorer,
 }
@@ -79,14 +82,14 @@ impl Check {
             .params
             .clone()
             .unwrap_or_else(|| Node::from_json(&serde_json::json!({})));
-        let mut inputs = bind_inputs(&spec.inputs, wanted, &mut errors);
+        let mut inputs = BoundInputs::new(&spec.inputs, wanted, &mut errors);
         let mut notes = Vec::new();
         let reference =
             match own_reference(entry, &mut params, spec.references, &mut notes, &mut errors) {
                 Some(Reference::Path(path)) => {
-                    inputs.extend(
-                        RowPath::new(&path, false, wanted).map(|path| (Field::Reference, path)),
-                    );
+                    if let Some(path) = RowPath::new(&path, false, wanted) {
+                        inputs.push(Field::Reference, path);
+                    }
                     None
                 }
                 Some(Reference::Own(own)) => Some(own),
@@ -130,8 +133,8 @@ impl Check {
         };
         wanted.fields = wanted.fields.union(entry.info.reads);
         let mut needs = scorer.needs(entry);
-        for (field, _) in &inputs {
-            needs = needs.without(*field);
+        for field in inputs.fields() {
+            needs = needs.without(field);
         }
         if reference.is_some() {
             needs = needs.without(Field::Reference);
@@ -162,7 +165,7 @@ impl Check {
     pub fn record_paths(&self) -> impl Iterator<Item = (String, FieldPath)> {
         let inputs = self
             .inputs
-            .iter()
+            .paths()
             .map(|(field, path)| (format!("`{field}`"), path));
         let leaves = match &self.scorer {
             CheckScorer::Ready(_) => &[],
@@ -191,6 +194,8 @@ impl Check {
             && self.reference == other.reference
             && (self.threshold.is_none() || self.threshold == other.threshold)
             && (!self.negate || other.negate)
+            && (self.prompt.is_none() || self.prompt == other.prompt)
+            && (self.compat.is_none() || self.compat == other.compat)
             && normal(self).is_some()
             && normal(self) == normal(other)
     }
@@ -279,10 +284,9 @@ impl Check {
         arena: &'r Bump,
     ) -> Result<Slots<'r>, (Field, String)> {
         let mut view = *slots;
-        for (field, path) in &self.inputs {
-            let value = path.resolve(slots, arena);
-            override_field(&mut view, *field, value, arena)
-                .map_err(|error| (*field, error.to_string()))?;
+        for (field, value) in self.inputs.values(slots, arena) {
+            override_field(&mut view, field, value, arena)
+                .map_err(|error| (field, error.to_string()))?;
         }
         if let Some(reference) = &self.reference {
             let source: &'r str = arena.alloc_str(&reference.source);
@@ -525,25 +529,6 @@ impl CheckScorer {
             Self::Filled(_) => entry.info.needs.without(Field::Reference),
         }
     }
-}
-
-fn bind_inputs(
-    inputs: &[(Field, FieldPath)],
-    wanted: &mut Wanted,
-    errors: &mut CheckErrors,
-) -> Vec<(Field, RowPath)> {
-    let mut bound = Vec::with_capacity(inputs.len());
-    for (field, path) in inputs {
-        match RowPath::new(path, true, wanted) {
-            Some(row_path) => bound.push((*field, row_path)),
-            None => errors.push(
-                CheckPlace::Input(*field),
-                format!("`{path}` is no path into a record"),
-                Some("name a key after `extra.`"),
-            ),
-        }
-    }
-    bound
 }
 
 /// The evaluator, its parameters and all else that a verdict hangs on beside the row and the models.

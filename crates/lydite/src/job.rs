@@ -208,6 +208,7 @@ pub fn run(
     let mut plan = Plan {
         checks: &suite.checks,
         registry,
+        definitions: &suite.definitions,
         mapping: &mapping,
         identity: &identity,
         condition: suite.condition.as_ref(),

@@ -21,7 +21,7 @@ pub use request::{
     CallIdentity, ChatMessage, ChatReply, ChatRequest, ChatRole, Finish, Order, ReplyFormat,
     TokenAlternative, TokenLogprob,
 };
-pub use spec::{ModelSpec, Price, Provider, SpecProblem, Structured};
+pub use spec::{ModelSpec, Price, Provider, SpecProblem, Structured, Temperature};
 pub use usage::{ModelTotals, Usage};
 
 /// A model that answers messages.

@@ -26,6 +26,7 @@ use crate::outcome::Verdict;
 use crate::record::{Field, Slots};
 use crate::results::{CellView, RecordHead};
 use crate::stats::ids::IdTable;
+use crate::suite::Definitions;
 use crate::suite::own::OwnChecks;
 
 pub use asking::Halt;
@@ -45,6 +46,8 @@ pub struct Selection {
 pub struct Plan<'a> {
     pub checks: &'a [Check],
     pub registry: &'a Registry,
+    /// What the suite defines for the checks of its records.
+    pub definitions: &'a Definitions,
     pub mapping: &'a Mapping,
     /// The mapping that computes ids, for records that bring none.
     pub identity: &'a Mapping,
@@ -714,7 +717,7 @@ fn own_checks_of(
     }
     let raw = row.slots.raw.get(Field::Evaluators as usize);
     let checks = match raw.copied().flatten() {
-        Some(value) => own.of(value, plan.registry, plan.checks),
+        Some(value) => own.of(value, plan.registry, plan.definitions, plan.checks),
         None => Ok(Vec::new()),
     };
     match checks {

@@ -55,7 +55,7 @@ pub(crate) fn suite_of(run: &RunFolder, text: &str, path: &Path) -> Result<Suite
     let manifest = run.manifest().map_err(|error| error.to_string())?;
     let facts = manifest.suite.unwrap_or_default();
     let registry = Registry::builtin();
-    let mut builder = SuiteBuilder::new(&registry);
+    let mut builder = SuiteBuilder::new(&registry).stored();
     if facts.path.is_some() {
         builder = builder.file(text, &path.to_string_lossy());
     }

@@ -3,10 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Asks;
+use super::{Asks, InputSource};
 use crate::evaluator::{Compat, ParamErrors};
 use crate::node::{DeError, Node, NodeValue, Span};
-use crate::path::FieldPath;
 use crate::record::Field;
 
 /// What a check does with a record that lacks a field it needs.
@@ -32,7 +31,7 @@ pub struct CheckSpec {
     pub negate: bool,
     pub on_missing: OnMissing,
     pub when: Option<String>,
-    pub inputs: Vec<(Field, FieldPath)>,
+    pub inputs: Vec<(Field, InputSource)>,
     /// False for a record's own checks: their parameters are literal.
     pub references: bool,
     /// The models that it asks.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A model and how it is asked. Written whole, or as `provider/model`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -24,31 +24,39 @@ pub struct ModelSpec {
     #[serde(default, skip_serializing_if = "is_auto")]
     pub structured: Structured,
     /// 0 for judges where left out. `null` asks for the provider's default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub temperature: Option<f64>,
+    #[serde(default, skip_serializing_if = "Temperature::is_unset")]
+    #[schemars(with = "Option<f64>", range(min = 0.0))]
+    pub temperature: Temperature,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
     /// The longest reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub max_output_tokens: Option<u32>,
     /// Further parameters of the provider's own request, such as `{top_p: 0.9}`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<String, serde_json::Value>,
     /// Seconds that one attempt may take; 60 where left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub timeout: Option<f64>,
     /// Seconds that a call may take with all its attempts; ten time-outs where left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub deadline: Option<f64>,
     /// Attempts a call at the most; 8 where left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub attempts: Option<u32>,
     /// Calls under way at once; 16 where left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub concurrency: Option<usize>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub requests_per_minute: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub tokens_per_minute: Option<f64>,
     /// Further headers. A value `$NAME` is read from the environment.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -57,6 +65,7 @@ pub struct ModelSpec {
     pub price: Option<Price>,
     /// The length of vectors that an embedder is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub dimensions: Option<u32>,
     /// Azure's `api-version`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -149,6 +158,49 @@ impl Provider {
     }
 }
 
+/// How freely a model chooses its words.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Temperature {
+    /// Nothing is said: 0 for judges.
+    #[default]
+    Unset,
+    /// `null`: none is sent, so that the provider's default holds.
+    Provider,
+    /// From 0.
+    At(f64),
+}
+
+impl Temperature {
+    /// What to send; `unset` where nothing is said, `None` for the provider's default.
+    pub const fn or(self, unset: f64) -> Option<f64> {
+        match self {
+            Self::Unset => Some(unset),
+            Self::Provider => None,
+            Self::At(value) => Some(value),
+        }
+    }
+
+    fn is_unset(&self) -> bool {
+        *self == Self::Unset
+    }
+}
+
+impl Serialize for Temperature {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Unset | Self::Provider => serializer.serialize_none(),
+            Self::At(value) => serializer.serialize_some(value),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Temperature {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Option::<f64>::deserialize(deserializer)?;
+        Ok(value.map_or(Self::Provider, Self::At))
+    }
+}
+
 /// How a reply of a given form is asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -168,8 +220,10 @@ pub enum Structured {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
+    #[schemars(range(min = 0.0))]
     pub input: f64,
     #[serde(default)]
+    #[schemars(range(min = 0.0))]
     pub output: f64,
 }
 
@@ -190,7 +244,7 @@ impl ModelSpec {
             base_url: None,
             api_key_env: None,
             structured: Structured::Auto,
-            temperature: None,
+            temperature: Temperature::Unset,
             seed: None,
             max_output_tokens: None,
             parameters: BTreeMap::new(),
@@ -297,6 +351,30 @@ mod tests {
         ] {
             let error = ModelSpec::parse(text).unwrap_err().to_string();
             assert!(error.contains(words), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_temperature_is_left_out_or_null_or_a_number() {
+        for (json, temperature, sent) in [
+            (r#"{"provider":"openai"}"#, Temperature::Unset, Some(0.0)),
+            (
+                r#"{"provider":"openai","temperature":null}"#,
+                Temperature::Provider,
+                None,
+            ),
+            (
+                r#"{"provider":"openai","temperature":0.5}"#,
+                Temperature::At(0.5),
+                Some(0.5),
+            ),
+        ] {
+            let spec: ModelSpec = serde_json::from_str(json).unwrap();
+            assert_eq!(
+                (spec.temperature, spec.temperature.or(0.0)),
+                (temperature, sent)
+            );
+            assert_eq!(serde_json::to_string(&spec).unwrap(), json);
         }
     }
 

@@ -1,13 +1,15 @@
 //! From texts to a suite: reads every source, names the checks, compiles them, reads the gates.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::path::{Path, PathBuf};
 
 use super::dataset::{self, DatasetSpec};
 use super::error::{Desk, Source, SuiteError, SuiteErrors, key_text};
 use super::forms::{self, Draft};
 use super::gate::{Gate, Known};
 use super::inputs::{self, Input};
-use super::{Place, Suite, keys};
+use super::scope::{Author, Definitions, Scope};
+use super::{Place, Suite, custom, keys, models, secrets};
 use crate::check::{Check, CheckErrors, CheckPlace, CheckSpec, Condition};
 use crate::decode::Wanted;
 use crate::evaluator::Registry;
@@ -21,6 +23,8 @@ pub struct SuiteBuilder<'r> {
     file: Option<Source>,
     checks: Vec<Source>,
     filter: Option<String>,
+    stored: bool,
+    openai_key: Option<bool>,
 }
 
 impl<'r> SuiteBuilder<'r> {
@@ -30,6 +34,8 @@ impl<'r> SuiteBuilder<'r> {
             file: None,
             checks: Vec::new(),
             filter: None,
+            stored: false,
+            openai_key: None,
         }
     }
 
@@ -51,6 +57,18 @@ impl<'r> SuiteBuilder<'r> {
         self
     }
 
+    /// The suite of a run that is over: prompts in files are not read again.
+    pub fn stored(mut self) -> Self {
+        self.stored = true;
+        self
+    }
+
+    /// Whether `OpenAI`'s key is at hand, for `moderator: auto`; else the environment says so.
+    pub fn openai_key(mut self, is_set: bool) -> Self {
+        self.openai_key = Some(is_set);
+        self
+    }
+
     /// The whole suite, or all that is wrong with it. No record may bring checks of its own.
     pub fn build(self) -> Result<Suite, SuiteErrors> {
         self.build_before_data()?.settle(false)
@@ -60,6 +78,8 @@ impl<'r> SuiteBuilder<'r> {
     /// unknown ones are settled by [`Suite::settle`], once the first records are known.
     pub fn build_before_data(self) -> Result<Suite, SuiteErrors> {
         let mut draft = SuiteDraft::new(self.registry);
+        draft.stored = self.stored;
+        draft.definitions.openai_key = self.openai_key.unwrap_or_else(has_openai_key);
         if let Some(file) = self.file {
             draft.read_file(file);
         }
@@ -77,6 +97,10 @@ impl<'r> SuiteBuilder<'r> {
         }
         draft.finish()
     }
+}
+
+fn has_openai_key() -> bool {
+    std::env::var_os("OPENAI_API_KEY").is_some_and(|key| !key.is_empty())
 }
 
 /// The source name of a given condition.
@@ -103,6 +127,10 @@ struct SuiteDraft<'r> {
     /// Some check could not be read, and may have the name that a gate asks for.
     unread: bool,
     filter: Option<(String, usize)>,
+    definitions: Definitions,
+    /// The suite file's folder; empty where there is none.
+    folder: PathBuf,
+    stored: bool,
 }
 
 impl<'r> SuiteDraft<'r> {
@@ -119,14 +147,23 @@ impl<'r> SuiteDraft<'r> {
             root: Span::default(),
             unread: false,
             filter: None,
+            definitions: Definitions::default(),
+            folder: PathBuf::new(),
+            stored: false,
         }
     }
 
     fn read_file(&mut self, source: Source) {
         let mut desk = Desk::new(source);
         self.has_file = true;
+        if let Some(folder) = Path::new(&*desk.source.name).parent() {
+            folder.clone_into(&mut self.folder);
+        }
         match Node::parse(&desk.source.text) {
-            Ok(root) => self.read_root(&mut desk, &root),
+            Ok(root) => {
+                secrets::hide(&mut desk, &root);
+                self.read_root(&mut desk, &root);
+            }
             Err(error) => desk.error(error.span, error.message, ""),
         }
         self.desks.push(desk);
@@ -153,6 +190,7 @@ impl<'r> SuiteDraft<'r> {
             end_byte: root.span.start_byte,
             ..root.span
         };
+        self.read_definitions(desk, entries);
         let mut lists: Vec<&Node> = Vec::new();
         let mut key_inputs = Vec::new();
         for (key, value) in entries {
@@ -178,10 +216,7 @@ impl<'r> SuiteDraft<'r> {
                 name @ "reference_key" => {
                     key_inputs.extend(inputs::read_key(desk, name, Field::Reference, value));
                 }
-                "models" => desk.note(
-                    key.span,
-                    "`models` is not used: no evaluator of this version asks a model",
-                ),
+                "models" | "eval_llm" | "custom_evaluators" => {}
                 name => unknown_root_key(desk, key, name),
             }
         }
@@ -210,13 +245,42 @@ impl<'r> SuiteDraft<'r> {
             return;
         };
         for item in items {
-            match forms::read(desk, self.registry, item) {
-                Some(draft) => self.checks.push(Placed {
-                    draft,
-                    desk: self.desks.len(),
-                }),
-                None => self.unread = true,
-            }
+            self.read_check(desk, item);
+        }
+    }
+
+    fn read_check(&mut self, desk: &mut Desk, node: &Node) {
+        let scope = Scope {
+            registry: self.registry,
+            definitions: &self.definitions,
+            author: if self.stored {
+                Author::Stored
+            } else {
+                Author::Suite(&self.folder)
+            },
+        };
+        match forms::read(desk, &scope, node) {
+            Some(draft) => self.checks.push(Placed {
+                draft,
+                desk: self.desks.len(),
+            }),
+            None => self.unread = true,
+        }
+    }
+
+    /// What checks name is read before them.
+    fn read_definitions(&mut self, desk: &mut Desk, entries: &[(Node, Node)]) {
+        let find = |name: &str| entries.iter().find(|(key, _)| key_text(key) == name);
+        let openai_key = self.definitions.openai_key;
+        if let Some((_, node)) = find("models") {
+            self.definitions.models = models::read(desk, node, openai_key);
+        }
+        if let Some((key, value)) = find("eval_llm") {
+            models::read_eval_llm(desk, &mut self.definitions.models, key, value);
+        }
+        if let Some((_, node)) = find("custom_evaluators") {
+            let models = &self.definitions.models;
+            self.definitions.custom_evaluators = custom::read(desk, self.registry, models, node);
         }
     }
 
@@ -244,12 +308,8 @@ impl<'r> SuiteDraft<'r> {
         let mut desk = Desk::new(source);
         match Node::parse(&desk.source.text) {
             Ok(node) => {
-                let draft = forms::read(&mut desk, self.registry, &node);
-                self.unread |= draft.is_none();
-                self.checks.extend(draft.map(|draft| Placed {
-                    draft,
-                    desk: self.desks.len(),
-                }));
+                secrets::hide(&mut desk, &node);
+                self.read_check(&mut desk, &node);
             }
             Err(error) => desk.error(
                 error.span,
@@ -286,6 +346,7 @@ impl<'r> SuiteDraft<'r> {
         if checks.is_empty() {
             unsettled.insert(0, self.no_check());
         }
+        let unsettled_notes = self.unused_models();
         Ok(Suite {
             version: super::SUITE_VERSION,
             places: self
@@ -299,7 +360,7 @@ impl<'r> SuiteDraft<'r> {
                 .desks
                 .iter()
                 .flat_map(|desk| in_order(desk.notes.clone()))
-                .map(|note| note_line(&note))
+                .map(|note| note_line(&note.source, note.span, &note.message))
                 .collect(),
             name: self.name,
             dataset: self.dataset,
@@ -307,8 +368,26 @@ impl<'r> SuiteDraft<'r> {
             gates,
             condition,
             wanted,
+            definitions: self.definitions,
             unsettled,
+            unsettled_notes,
         })
+    }
+
+    /// A line for each model that was named for nothing.
+    fn unused_models(&self) -> Vec<String> {
+        let Some(desk) = self.desks.first() else {
+            return Vec::new();
+        };
+        let used: BTreeSet<&str> = self
+            .checks
+            .iter()
+            .flat_map(|placed| &placed.draft.names_models)
+            .map(String::as_str)
+            .collect();
+        let unused = self.definitions.models.unused(|name| used.contains(name));
+        let lines = unused.map(|(span, message)| note_line(&desk.source, span, &message));
+        lines.collect()
     }
 
     fn place(&self, placed: &Placed) -> Option<Place> {
@@ -360,7 +439,7 @@ impl<'r> SuiteDraft<'r> {
                 continue;
             }
             placed.draft.name = Some((
-                names.free(&placed.draft.called),
+                names.free(&placed.draft.default_name),
                 placed.draft.places.evaluator,
             ));
         }
@@ -534,7 +613,7 @@ pub(super) fn spec(draft: &Draft, references: bool) -> CheckSpec {
         name: draft
             .name
             .as_ref()
-            .map_or_else(|| draft.called.clone(), |(name, _)| name.clone()),
+            .map_or_else(|| draft.default_name.clone(), |(name, _)| name.clone()),
         params: draft.params.clone(),
         threshold: draft.threshold,
         negate: draft.negate,
@@ -543,7 +622,7 @@ pub(super) fn spec(draft: &Draft, references: bool) -> CheckSpec {
         inputs: draft
             .inputs
             .iter()
-            .map(|input| (input.field, input.path.clone()))
+            .map(|input| (input.field, input.source.clone()))
             .collect(),
         references,
         asks: draft.asks.clone(),
@@ -627,11 +706,11 @@ fn in_order(mut errors: Vec<SuiteError>) -> Vec<SuiteError> {
     errors
 }
 
-fn note_line(note: &SuiteError) -> String {
-    let place = if note.span.is_known() {
-        format!(":{}:{}", note.span.line, note.span.column)
+fn note_line(source: &Source, span: Span, message: &str) -> String {
+    let place = if span.is_known() {
+        format!(":{}:{}", span.line, span.column)
     } else {
         String::new()
     };
-    format!("{}{place}: {}", note.source.name, note.message)
+    format!("{}{place}: {message}", source.name)
 }

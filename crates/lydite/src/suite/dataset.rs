@@ -60,10 +60,7 @@ fn read_mapping(desk: &mut Desk, node: &Node, entries: &[(Node, Node)]) -> Datas
             "path" => spec.paths = read_paths(desk, "path", value),
             "format" => spec.format = read_format(desk, value),
             "fields" => {
-                spec.fields = inputs::read(desk, "fields", value)
-                    .into_iter()
-                    .map(|input| (input.field, input.path))
-                    .collect();
+                spec.fields = inputs::read_paths(desk, "fields", value).collect();
             }
             "where" => {
                 spec.filter = desk.text("where", value).map(str::to_owned);

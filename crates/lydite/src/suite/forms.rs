@@ -1,10 +1,13 @@
 //! The forms a check is written in: an id, `id: parameters`, the long form, and LangChain's.
 
+use super::asking::{self, Setting};
 use super::error::{Desk, found, key_text};
 use super::inputs::{self, Input};
-use super::{keys, names};
+use super::models::Moderation;
+use super::scope::Scope;
+use super::{keys, langchain, names};
 use crate::check::{Asks, CheckPlace, OnMissing};
-use crate::evaluator::{Compat, Entry, Registry};
+use crate::evaluator::{Compat, Entry, Role};
 use crate::node::{Node, NodeValue, Scalar, Span, did_you_mean};
 use crate::record::Field;
 
@@ -12,8 +15,10 @@ use crate::record::Field;
 #[derive(Clone, Debug)]
 pub(super) struct Draft {
     pub(super) entry: Entry,
-    /// The evaluator's name as it was written: the check's own name where none is given.
+    /// The evaluator's name as it was written.
     pub(super) called: String,
+    /// The check's name where none is given.
+    pub(super) default_name: String,
     /// The given name and its place.
     pub(super) name: Option<(String, Span)>,
     /// A mapping.
@@ -26,6 +31,14 @@ pub(super) struct Draft {
     pub(super) asks: Asks,
     pub(super) prompt: Option<String>,
     pub(super) compat: Option<Compat>,
+    /// What it says of its moderator itself.
+    pub(super) moderation: Option<Moderation>,
+    /// Settings over those of its judges.
+    pub(super) settings: Vec<Setting>,
+    /// The texts by which it names models, among them what are no names of the suite's.
+    pub(super) names_models: Vec<String>,
+    /// A custom evaluator, whose parameters the suite has settled.
+    custom: bool,
     pub(super) places: Places,
     /// Its parameters could not be read, so that compiling it would only find errors that follow.
     pub(super) incomplete: bool,
@@ -42,14 +55,17 @@ pub(super) struct Places {
     threshold: Span,
     when: Span,
     not: Span,
-    prompt: Span,
+    pub(super) prompt: Span,
+    pub(super) judge: Span,
+    pub(super) aggregate: Span,
 }
 
 impl Draft {
-    fn new(entry: &Entry, called: &str, check: Span, evaluator: Span) -> Self {
+    fn new(entry: &Entry, called: &str, asks: Asks, check: Span, evaluator: Span) -> Self {
         Self {
             entry: entry.clone(),
             called: called.to_owned(),
+            default_name: called.to_owned(),
             name: None,
             params: None,
             threshold: None,
@@ -57,9 +73,13 @@ impl Draft {
             on_missing: OnMissing::default(),
             when: None,
             inputs: Vec::new(),
-            asks: Asks::default(),
+            asks,
             prompt: None,
             compat: None,
+            moderation: None,
+            settings: Vec::new(),
+            names_models: Vec::new(),
+            custom: false,
             places: Places {
                 check,
                 evaluator,
@@ -69,10 +89,72 @@ impl Draft {
         }
     }
 
+    /// A check of the evaluator of that name with nothing but its defaults.
+    fn named(
+        desk: &mut Desk,
+        scope: &Scope<'_>,
+        id: &str,
+        check: Span,
+        evaluator: Span,
+    ) -> Option<Self> {
+        let models = &scope.definitions.models;
+        if let Some(custom) = scope.definitions.custom(id) {
+            let asks = models.default_asks(custom.entry.info);
+            let mut draft = Self::new(&custom.entry, id, asks, check, evaluator);
+            draft.params = Some(custom.params.clone());
+            draft.custom = true;
+            draft.names_models.extend(custom.used.clone());
+            if let Some(judges) = &custom.judges {
+                draft.asks.judges.clone_from(judges);
+            }
+            return Some(draft);
+        }
+        let Some(entry) = scope.registry.get(id) else {
+            let (message, help) = names::unknown_evaluator(id, scope);
+            desk.error(evaluator, message, help);
+            return None;
+        };
+        let asks = models.default_asks(entry.info);
+        Some(Self::new(entry, id, asks, check, evaluator))
+    }
+
+    /// Whether its evaluator asks a model of this role.
+    pub(super) fn asks_for(&self, role: Role) -> bool {
+        self.entry.info.models.contains(&role)
+    }
+
+    /// The draft with everything in its place that hangs on several keys.
+    fn finished(mut self, desk: &mut Desk, scope: &Scope<'_>) -> Self {
+        if let Some(name) = langchain::criterion_names(&self.entry, self.params.as_ref()) {
+            self.default_name = name;
+        }
+        for spec in &mut self.asks.judges {
+            self.settings.iter().for_each(|setting| setting.put(spec));
+        }
+        asking::complete(desk, scope, &mut self);
+        self
+    }
+
+    /// Refuses parameters of a custom evaluator.
+    fn refuse_params(&self, desk: &mut Desk, place: Span) {
+        desk.error(
+            place,
+            format!(
+                "`{}` takes no parameters: its instructions stand under `custom_evaluators`",
+                self.called
+            ),
+            "change them there, or define another one",
+        );
+    }
+
     /// Where an error of the compiled check stands in the text.
     pub(super) fn span_of(&self, place: &CheckPlace, own: Span) -> Span {
         let span = match place {
             _ if own.is_known() => own,
+            // What is wrong with a prompt is said of the parameters as a whole.
+            CheckPlace::Params(pointer) if pointer.is_empty() && self.prompt.is_some() => {
+                self.places.prompt
+            }
             CheckPlace::Params(pointer) => {
                 let node = self
                     .params
@@ -99,14 +181,13 @@ impl Draft {
 }
 
 /// Reads one check in any of its forms; `None` where it has an error that leaves nothing to compile.
-pub(super) fn read(desk: &mut Desk, registry: &Registry, node: &Node) -> Option<Draft> {
-    match &node.value {
+pub(super) fn read(desk: &mut Desk, scope: &Scope<'_>, node: &Node) -> Option<Draft> {
+    let draft = match &node.value {
         NodeValue::Scalar(_) => {
             let id = desk.text("evaluator", node)?;
-            let entry = find(desk, registry, id, node.span)?;
-            Some(Draft::new(entry, id, node.span, node.span))
+            Draft::named(desk, scope, id, node.span, node.span)
         }
-        NodeValue::Mapping(entries) => read_mapping(desk, registry, node, entries),
+        NodeValue::Mapping(entries) => read_mapping(desk, scope, node, entries),
         NodeValue::Null(_) | NodeValue::Sequence(_) => {
             desk.error(
                 node.span,
@@ -118,42 +199,43 @@ pub(super) fn read(desk: &mut Desk, registry: &Registry, node: &Node) -> Option<
             );
             None
         }
-    }
+    };
+    draft.map(|draft| draft.finished(desk, scope))
 }
 
 const EXAMPLE: &str = "write `- exact_match`, `- contains: 30 days`, or the long form with `evaluator:`, `params:`, `threshold:`";
 
 fn read_mapping(
     desk: &mut Desk,
-    registry: &Registry,
+    scope: &Scope<'_>,
     node: &Node,
     entries: &[(Node, Node)],
 ) -> Option<Draft> {
     let has = |name: &str| entries.iter().any(|(key, _)| key_text(key) == name);
     if has("evaluatorType") || has("evaluator_type") {
-        return Long::new(desk, registry, node, true).read(entries);
+        return Long::new(desk, scope, node, true).read(entries);
     }
     if has("evaluator") {
-        return Long::new(desk, registry, node, false).read(entries);
+        return Long::new(desk, scope, node, false).read(entries);
     }
     match entries {
-        [(key, value)] => read_short(desk, registry, node, key, value),
+        [(key, value)] => read_short(desk, scope, node, key, value),
         [] => {
             desk.error(node.span, "a check is an empty mapping", EXAMPLE);
             None
         }
         _ => {
-            refuse_mixed(desk, registry, node, entries);
+            refuse_mixed(desk, scope, node, entries);
             None
         }
     }
 }
 
 /// Several keys and no `evaluator`: says what was probably meant.
-fn refuse_mixed(desk: &mut Desk, registry: &Registry, node: &Node, entries: &[(Node, Node)]) {
+fn refuse_mixed(desk: &mut Desk, scope: &Scope<'_>, node: &Node, entries: &[(Node, Node)]) {
     let named = entries
         .iter()
-        .find(|(key, _)| registry.get(key_text(key)).is_some());
+        .find(|(key, _)| scope.names().any(|name| name == key_text(key)));
     if let Some((key, _)) = named {
         let id = key_text(key);
         let others = entries
@@ -177,7 +259,7 @@ fn refuse_mixed(desk: &mut Desk, registry: &Registry, node: &Node, entries: &[(N
     }
     let near = entries
         .iter()
-        .find_map(|(key, _)| did_you_mean(key_text(key), registry.names()));
+        .find_map(|(key, _)| did_you_mean(key_text(key), scope.names()));
     let help = near.map_or_else(
         || EXAMPLE.to_owned(),
         |near| format!("did you mean the evaluator `{near}`? {EXAMPLE}"),
@@ -188,21 +270,20 @@ fn refuse_mixed(desk: &mut Desk, registry: &Registry, node: &Node, entries: &[(N
 /// `id: parameters` or `id: principal parameter`.
 fn read_short(
     desk: &mut Desk,
-    registry: &Registry,
+    scope: &Scope<'_>,
     node: &Node,
     key: &Node,
     value: &Node,
 ) -> Option<Draft> {
     let id = key_text(key);
-    if registry.get(id).is_none() && keys::meant(keys::CHECK, id) == Some("evaluator") {
+    let is_known = scope.names().any(|name| name == id);
+    if !is_known && keys::meant(keys::CHECK, id) == Some("evaluator") {
         desk.unknown_key(key, &keys::names(keys::CHECK), Some("evaluator"));
         return None;
     }
-    let entry = find(desk, registry, id, key.span)?;
-    let mut draft = Draft::new(entry, id, node.span, key.span);
+    let mut draft = Draft::named(desk, scope, id, node.span, key.span)?;
     draft.places.params = value.span;
-    draft.params = match &value.value {
-        NodeValue::Mapping(_) => Some(value.clone()),
+    match &value.value {
         NodeValue::Null(_) => {
             desk.error(
                 value.span,
@@ -211,8 +292,12 @@ fn read_short(
             );
             return None;
         }
-        NodeValue::Scalar(_) | NodeValue::Sequence(_) => Some(principal(desk, entry, id, value)?),
-    };
+        _ if draft.custom => draft.refuse_params(desk, value.span),
+        NodeValue::Mapping(_) => draft.params = Some(value.clone()),
+        NodeValue::Scalar(_) | NodeValue::Sequence(_) => {
+            draft.params = Some(principal(desk, &draft.entry, id, value)?);
+        }
+    }
     Some(draft)
 }
 
@@ -252,19 +337,10 @@ fn key_node(name: &str, span: Span) -> Node {
     }
 }
 
-fn find<'r>(desk: &mut Desk, registry: &'r Registry, id: &str, span: Span) -> Option<&'r Entry> {
-    let entry = registry.get(id);
-    if entry.is_none() {
-        let (message, help) = names::unknown_evaluator(id, registry);
-        desk.error(span, message, help);
-    }
-    entry
-}
-
 /// A check written with `evaluator:` or `evaluatorType:`.
 struct Long<'a> {
     desk: &'a mut Desk,
-    registry: &'a Registry,
+    scope: &'a Scope<'a>,
     node: &'a Node,
     langchain: bool,
     /// Inputs by LangChain's own words, weaker than `inputs`.
@@ -276,10 +352,10 @@ struct Long<'a> {
 }
 
 impl<'a> Long<'a> {
-    fn new(desk: &'a mut Desk, registry: &'a Registry, node: &'a Node, langchain: bool) -> Self {
+    fn new(desk: &'a mut Desk, scope: &'a Scope<'a>, node: &'a Node, langchain: bool) -> Self {
         Self {
             desk,
-            registry,
+            scope,
             node,
             langchain,
             format_inputs: Vec::new(),
@@ -297,7 +373,15 @@ impl<'a> Long<'a> {
             }
         }
         let mut draft = draft?;
-        draft.params = self.all_params();
+        match self.all_params() {
+            Some(params) if draft.custom => {
+                if !params.entries().is_empty() {
+                    draft.refuse_params(self.desk, params.span);
+                }
+            }
+            None if draft.custom => {}
+            params => draft.params = params,
+        }
         draft.places.params = self
             .params
             .map_or(draft.places.evaluator, |(_, node)| node.span);
@@ -327,17 +411,12 @@ impl<'a> Long<'a> {
             );
         }
         let id = self.desk.text(key_text(key), value)?;
-        let entry = find(self.desk, self.registry, id, value.span)?;
-        Some(Draft::new(entry, id, self.node.span, value.span))
+        Draft::named(self.desk, self.scope, id, self.node.span, value.span)
     }
 
     fn key(&mut self, draft: &mut Draft, key: &'a Node, value: &'a Node) {
         let name = key_text(key);
-        let langchain = if self.langchain {
-            langchain_key(name)
-        } else {
-            None
-        };
+        let langchain = langchain::key(name).filter(|_| self.langchain);
         match (langchain, name) {
             (Some(known), _) => self.langchain_key(draft, known, key, value),
             (None, "name") => self.name(draft, "name", value),
@@ -353,18 +432,20 @@ impl<'a> Long<'a> {
             }
             (None, "on_missing") => self.on_missing(draft, value),
             (None, "not") => {
-                draft.negate = self.desk.scalar("not", "true or false", value).unwrap_or_default();
+                draft.negate = self
+                    .desk
+                    .scalar("not", "true or false", value)
+                    .unwrap_or_default();
                 draft.places.not = value.span;
             }
-            (None, "repeat") => self.repeat(draft, value),
-            (None, "judge" | "aggregate" | "mode" | "prompt") if !names::has_param(&draft.entry, name) => {
-                self.desk.note(key.span, format!("`{name}` has no effect: {} is computed and asks no model", draft.called));
+            (None, "repeat" | "compat") => {
+                asking::read(self.desk, self.scope, draft, name, key, value);
             }
-            (None, "compat") => self.desk.error(
-                key.span,
-                "`compat` is not in this version",
-                "leave it out: the check then follows the documented rules, without the quirks of other tools",
-            ),
+            (None, "judge" | "aggregate" | "mode" | "prompt" | "embedder" | "moderator")
+                if !names::has_param(&draft.entry, name) =>
+            {
+                asking::read(self.desk, self.scope, draft, name, key, value);
+            }
             (None, "evaluator") => {}
             _ if self.langchain => self.option(draft, key, value),
             _ => self.unknown_key(draft, key, value),
@@ -374,7 +455,7 @@ impl<'a> Long<'a> {
     /// Without a known evaluator a key can still be seen to be wrong.
     fn key_without_evaluator(&mut self, key: &Node) {
         let name = key_text(key);
-        let known = keys::names(keys::CHECK).contains(&name) || name == "compat";
+        let known = keys::names(keys::CHECK).contains(&name);
         if !known && !self.langchain {
             self.desk.unknown_key(
                 key,
@@ -492,16 +573,6 @@ impl<'a> Long<'a> {
             .error(value.span, message, "allowed: error, fail, skip");
     }
 
-    fn repeat(&mut self, draft: &Draft, value: &Node) {
-        match value.deserialize_into::<u32>() {
-            Ok(0) | Err(_) => {
-                self.desk.error(value.span, format!("`repeat` must be a whole number from 1 up, found {}", found(value)), "");
-            }
-            Ok(1) => {}
-            Ok(_) => self.desk.note(value.span, format!("`repeat` changes nothing: {} gives the same result every time, so it runs once", draft.called)),
-        }
-    }
-
     fn langchain_key(&mut self, draft: &mut Draft, known: &str, key: &'a Node, value: &'a Node) {
         let name = key_text(key);
         match known {
@@ -514,7 +585,12 @@ impl<'a> Long<'a> {
             "inputKey" => self.input_key(name, Field::Query, value),
             "predictionKey" => self.input_key(name, Field::Output, value),
             "referenceKey" => self.input_key(name, Field::Reference, value),
-            _ if own_name(&draft.entry, name).is_some() => self.option(draft, key, value),
+            "llm" => asking::read(self.desk, self.scope, draft, "judge", key, value),
+            "embedding" => asking::read(self.desk, self.scope, draft, "embedder", key, value),
+            "chainOptions" => langchain::chain_options(self.desk, self.scope, draft, key, value),
+            _ if langchain::own_name(&draft.entry, name).is_some() => {
+                self.option(draft, key, value);
+            }
             _ => self.desk.note(
                 key.span,
                 format!("`{name}` is not used by {}", draft.called),
@@ -529,7 +605,7 @@ impl<'a> Long<'a> {
 
     /// An option of the evaluator type, beside the other keys.
     fn option(&mut self, draft: &Draft, key: &Node, value: &Node) {
-        if let Some(own) = own_name(&draft.entry, key_text(key)) {
+        if let Some(own) = langchain::own_name(&draft.entry, key_text(key)) {
             if self.beside.iter().any(|(known, _)| key_text(known) == own) {
                 self.desk.error(
                     key.span,
@@ -554,35 +630,7 @@ impl<'a> Long<'a> {
     }
 }
 
-/// The evaluator's own name of an option.
-fn own_name(entry: &Entry, option: &str) -> Option<String> {
-    const SYNONYMS: [(&str, &str); 2] = [
-        ("distance_metric", "distance"),
-        ("normalise_score", "normalize_score"),
-    ];
-    let is_param = |name: &str| names::has_param(entry, name);
-    if is_param(option) {
-        return Some(option.to_owned());
-    }
-    let snake = names::snake_case(option);
-    if is_param(&snake) {
-        return Some(snake);
-    }
-    let synonym = SYNONYMS
-        .iter()
-        .find(|(theirs, ours)| *theirs == snake && is_param(ours));
-    synonym.map(|(_, ours)| (*ours).to_owned())
-}
-
 /// Keys of a check that LangChain has under the same name or that say nothing beside it.
 fn allowed_twice(name: &str) -> bool {
     matches!(name, "judge" | "aggregate" | "mode" | "prompt")
-}
-
-/// LangChain's camelCase name of a key in either spelling.
-fn langchain_key(name: &str) -> Option<&'static str> {
-    keys::LANGCHAIN
-        .iter()
-        .find(|key| key.name == name || key.also.contains(&name))
-        .map(|key| key.name)
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! gate   := check "." metric op number "%"?  |  "errors" op number "%"?
-//! metric := pass_rate | pass_rate.low | mean | mean.low | median | p90 | coverage | inconclusive | errored
+//! metric := pass_rate | pass_rate.low | mean | mean.low | median | p90 | coverage | inconclusive | errored | cost
 //! op     := ">=" | "<=" | ">" | "<" | "=="
 //! ```
 //! A check's name may stand in quotes, and may hold dots: the longest known name wins. A share
@@ -66,10 +66,12 @@ pub enum Metric {
     Inconclusive,
     /// Number of errored answers.
     Errored,
+    /// What the check's models cost over the run, in US dollars.
+    Cost,
 }
 
 impl Metric {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::PassRate,
         Self::PassRateLow,
         Self::Mean,
@@ -79,6 +81,7 @@ impl Metric {
         Self::Coverage,
         Self::Inconclusive,
         Self::Errored,
+        Self::Cost,
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -92,6 +95,7 @@ impl Metric {
             Self::Coverage => "coverage",
             Self::Inconclusive => "inconclusive",
             Self::Errored => "errored",
+            Self::Cost => "cost",
         }
     }
 
@@ -240,7 +244,8 @@ impl Gate {
         match found {
             Some(check) => {
                 check_grades(check, metric)?;
-                let range = gate.range(check.info);
+                check_costs(check, metric)?;
+                let range = gate.range(check.range);
                 gate.attainable(range).map(|gate| (gate, None))
             }
             None => Ok((gate, Some(unknown_check(name, known)))),
@@ -261,14 +266,17 @@ impl Gate {
     }
 
     /// Least and greatest value the figure can have.
-    fn range(&self, info: &Info) -> (f64, f64) {
+    fn range(&self, range: (Option<f64>, Option<f64>)) -> (f64, f64) {
         if self.unit == Unit::Count {
             return (0.0, f64::INFINITY);
         }
         if self.unit == Unit::ShareOfCount || self.metric.is_share() {
             return (0.0, 1.0);
         }
-        let (least, most) = info.range;
+        let (least, most) = match self.metric {
+            Metric::Cost => (Some(0.0), None),
+            _ => range,
+        };
         (
             least.unwrap_or(f64::NEG_INFINITY),
             most.unwrap_or(f64::INFINITY),
@@ -579,6 +587,10 @@ fn subject<'a>(left: &'a str, known: &[Known<'_>]) -> Result<(&'a str, Metric), 
                 "did you mean `errors`?",
             ))
         }
+        None if matches!(left, "cost" | "cost_usd" | "budget") => Err(GateError::new(
+            format!("`{left}` is no figure of a run"),
+            "write `<check>.cost <= 2.50` for a check; `--budget` holds a whole run to its cost",
+        )),
         None => Err(GateError::new(
             format!("`{left}` names no figure"),
             format!(
@@ -604,13 +616,9 @@ fn unknown_metric(name: &str, metric: &str) -> GateError {
         ("avg", Metric::Mean),
         ("p50", Metric::Median),
         ("errors", Metric::Errored),
+        ("cost_usd", Metric::Cost),
+        ("price", Metric::Cost),
     ];
-    if metric == "cost" {
-        return GateError {
-            message: format!("`{name}.cost` can't be gated in this version"),
-            help: Some("cost comes with model-graded evaluators".to_owned()),
-        };
-    }
     let nearest = OTHER_NAMES
         .iter()
         .find(|(other, _)| *other == metric.to_ascii_lowercase())
@@ -659,6 +667,16 @@ fn check_grades(check: &Known<'_>, metric: Metric) -> Result<(), GateError> {
     ))
 }
 
+fn check_costs(check: &Known<'_>, metric: Metric) -> Result<(), GateError> {
+    if metric != Metric::Cost || !check.info.models.is_empty() {
+        return Ok(());
+    }
+    Err(GateError::new(
+        format!("`{}` asks no model, so it costs nothing", check.name),
+        "leave the gate out",
+    ))
+}
+
 /// The bound and its unit.
 fn bound(
     number: Number<'_>,
@@ -686,7 +704,23 @@ fn bound(
             help,
         ));
     }
+    if metric == Metric::Cost {
+        return dollars(number);
+    }
     on_scale(number, metric, check)
+}
+
+fn dollars(number: Number<'_>) -> Result<(f64, Unit), GateError> {
+    const HELP: &str = "write US dollars, such as `2.50`";
+    if number.percent {
+        let message = format!("a cost can't be held to per cent, as {}% is", number.text);
+        return Err(GateError::new(message, HELP));
+    }
+    if number.value < 0.0 {
+        let message = format!("a cost is never {}", number.text);
+        return Err(GateError::new(message, HELP));
+    }
+    Ok((number.value, Unit::Plain))
 }
 
 /// The bound of a mean, median or percentile, on the evaluator's own scale.
@@ -707,7 +741,7 @@ fn on_scale(
             ),
             format!(
                 "write the number itself, without %; the scale is {}",
-                scale(check.info)
+                scale(check.range)
             ),
         ));
     }
@@ -724,7 +758,7 @@ fn on_scale(
                 "{} is outside the scale of `{}`, {}",
                 number.text,
                 check.name,
-                scale(check.info)
+                scale(check.range)
             ),
             help,
         ));
@@ -732,11 +766,11 @@ fn on_scale(
     Ok((value, Unit::Plain))
 }
 
-fn scale(info: &Info) -> String {
+fn scale((least, most): (Option<f64>, Option<f64>)) -> String {
     let end = |bound: Option<f64>, open: &str| {
         bound.map_or_else(|| open.to_owned(), |bound| bound.to_string())
     };
-    format!("{} to {}", end(info.range.0, "-∞"), end(info.range.1, "∞"))
+    format!("{} to {}", end(least, "-∞"), end(most, "∞"))
 }
 
 /// A whole number, or per cent of all.

@@ -1,15 +1,16 @@
 //! Where a check finds its fields: `inputs`, and LangChain's `formatEvaluatorInputs` and keys.
 
 use super::error::{Desk, found, key_text};
+use crate::check::InputSource;
 use crate::node::{Node, Span};
 use crate::path::{FieldPath, push_segment};
 use crate::record::Field;
 
-/// One field and the path that leads to it in a record.
+/// One field and where it is found in a record.
 #[derive(Clone, Debug)]
 pub(super) struct Input {
     pub(super) field: Field,
-    pub(super) path: FieldPath,
+    pub(super) source: InputSource,
     pub(super) span: Span,
 }
 
@@ -26,7 +27,7 @@ const VIEWS: &[(&[&str], Field)] = &[
     (&["run", "outputs"], Field::Output),
 ];
 
-/// Reads a mapping of fields to paths.
+/// Reads a mapping of fields to paths and templates.
 pub(super) fn read(desk: &mut Desk, what: &str, node: &Node) -> Vec<Input> {
     let help = "write it as `{field: path}`, such as `{query: metadata.question}`";
     let Some(entries) = desk.mapping(what, node, help) else {
@@ -34,8 +35,8 @@ pub(super) fn read(desk: &mut Desk, what: &str, node: &Node) -> Vec<Input> {
     };
     let mut inputs: Vec<Input> = Vec::with_capacity(entries.len());
     for (key, value) in entries {
-        let (field, path) = (field(desk, key), path(desk, key_text(key), value));
-        let (Some(field), Some(path)) = (field, path) else {
+        let (field, source) = (field(desk, key), source(desk, key_text(key), value));
+        let (Some(field), Some(source)) = (field, source) else {
             continue;
         };
         if inputs.iter().any(|input| input.field == field) {
@@ -48,11 +49,36 @@ pub(super) fn read(desk: &mut Desk, what: &str, node: &Node) -> Vec<Input> {
         }
         inputs.push(Input {
             field,
-            path,
+            source,
             span: value.span,
         });
     }
     inputs
+}
+
+/// Reads a mapping of fields to paths alone.
+pub(super) fn read_paths(
+    desk: &mut Desk,
+    what: &str,
+    node: &Node,
+) -> impl Iterator<Item = (Field, FieldPath)> {
+    let inputs = read(desk, what, node);
+    inputs
+        .into_iter()
+        .filter_map(move |input| match input.source {
+            InputSource::Path(path) => Some((input.field, path)),
+            InputSource::Template(_) => {
+                desk.error(
+                    input.span,
+                    format!(
+                        "`{what}` takes `{}` from one path, not from a template",
+                        input.field
+                    ),
+                    "templates stand in the `inputs` of the suite or of a check",
+                );
+                None
+            }
+        })
 }
 
 /// LangChain's `input_key` and the like: one key inside a field.
@@ -61,7 +87,7 @@ pub(super) fn read_key(desk: &mut Desk, what: &str, field: Field, node: &Node) -
     let path = from_segments(field.as_str(), std::iter::once(key))?;
     Some(Input {
         field,
-        path,
+        source: InputSource::Path(path),
         span: node.span,
     })
 }
@@ -101,8 +127,8 @@ fn field(desk: &mut Desk, key: &Node) -> Option<Field> {
     known
 }
 
-fn path(desk: &mut Desk, what: &str, node: &Node) -> Option<FieldPath> {
-    let Some(text) = node.as_str().map(str::trim) else {
+fn source(desk: &mut Desk, what: &str, node: &Node) -> Option<InputSource> {
+    let Some(text) = node.as_str() else {
         desk.error(
             node.span,
             format!(
@@ -113,20 +139,8 @@ fn path(desk: &mut Desk, what: &str, node: &Node) -> Option<FieldPath> {
         );
         return None;
     };
-    let inner = text
-        .strip_prefix("{{")
-        .and_then(|text| text.strip_suffix("}}"))
-        .map_or(text, str::trim);
-    if inner.contains(['{', '}']) {
-        desk.error(
-            node.span,
-            format!("`{what}` must be one path into the record; templates are not in this version"),
-            "such as `metadata.question`",
-        );
-        return None;
-    }
-    match FieldPath::parse(inner) {
-        Ok(path) => Some(through_view(path)),
+    match InputSource::parse(text, &through_view) {
+        Ok(source) => Some(source),
         Err(error) => {
             desk.error(node.span, error.to_string(), "");
             None

@@ -58,7 +58,6 @@ pub(super) const SUITE: &[Key] = &[
             "metric",
             "testing_criteria",
             "evaluator",
-            "custom_evaluators",
         ],
     },
     Key {
@@ -75,7 +74,7 @@ pub(super) const SUITE: &[Key] = &[
     },
     Key {
         name: "inputs",
-        doc: "Where every check finds its fields, unless it says so itself.",
+        doc: "Where every check finds its fields, unless it says so itself: a path, or a template such as `{query.text} ({query.lang})`.",
         schema: r##"{"$ref": "#/$defs/inputs"}"##,
         also: &["fields", "mapping", "column_mapping"],
     },
@@ -105,9 +104,21 @@ pub(super) const SUITE: &[Key] = &[
     },
     Key {
         name: "models",
-        doc: "Models by role. Kept for model-graded evaluators, which are not in this version.",
-        schema: r#"{"type": "object"}"#,
-        also: &["providers", "judges", "eval_llm", "evalLlm", "llm"],
+        doc: "Models by role (judge, embedder, moderator), and by any other name for checks to name.",
+        schema: r##"{"$ref": "#/$defs/models"}"##,
+        also: &["model", "providers", "judges", "judge"],
+    },
+    Key {
+        name: "eval_llm",
+        doc: "The same as `models: {judge: …}` (LangChain).",
+        schema: r##"{"$ref": "#/$defs/judge"}"##,
+        also: &["evalLlm", "llm"],
+    },
+    Key {
+        name: "custom_evaluators",
+        doc: "Evaluators of one's own, by instructions to a judge; checks name them by the snake_case form of their name (Context.ai).",
+        schema: r##"{"type": "array", "items": {"$ref": "#/$defs/custom_evaluator"}}"##,
+        also: &["customEvaluators"],
     },
 ];
 
@@ -222,7 +233,7 @@ pub(super) const CHECK: &[Key] = &[
     },
     Key {
         name: "inputs",
-        doc: "Where this check finds its fields: a dotted path or a JSON Pointer a field.",
+        doc: "Where this check finds its fields: a dotted path, a JSON Pointer, or a template with such paths in braces.",
         schema: r##"{"$ref": "#/$defs/inputs"}"##,
         also: &["fields", "mapping", "transform"],
     },
@@ -234,8 +245,8 @@ pub(super) const CHECK: &[Key] = &[
     },
     Key {
         name: "repeat",
-        doc: "How often a model judges one answer. A deterministic evaluator runs once.",
-        schema: COUNT,
+        doc: "How often a judge judges one answer. What asks no judge runs once.",
+        schema: r#"{"type": "integer", "minimum": 1, "maximum": 1000}"#,
         also: &["repeats", "runs", "iterations"],
     },
     Key {
@@ -252,25 +263,135 @@ pub(super) const CHECK: &[Key] = &[
     },
     Key {
         name: "judge",
-        doc: "The model that judges; a deterministic evaluator asks none.",
-        schema: ANY,
-        also: &["model", "provider"],
+        doc: "The model that judges, in place of the suite's: a name under `models:`, `provider/model` or a mapping; several are a jury.",
+        schema: r##"{"$ref": "#/$defs/judge"}"##,
+        also: &["model", "provider", "judges"],
     },
     Key {
         name: "aggregate",
-        doc: "How several judges agree; a deterministic evaluator asks none.",
-        schema: ANY,
+        doc: "How the judges of a jury become one: the verdict of most, or the mean score.",
+        schema: r#"{"enum": ["majority", "mean"]}"#,
+        also: &["aggregation"],
+    },
+    Key {
+        name: "embedder",
+        doc: "The embedding model, in place of the suite's.",
+        schema: r##"{"$ref": "#/$defs/embedder"}"##,
+        also: &["embedding_model"],
+    },
+    Key {
+        name: "moderator",
+        doc: "The moderation model, in place of the suite's.",
+        schema: r##"{"$ref": "#/$defs/moderator"}"##,
         also: &[],
     },
     Key {
         name: "mode",
-        doc: "How a judge is asked; a deterministic evaluator asks none.",
+        doc: "How a score is made of a judge's answers: its verdict, the expected value by log-probabilities, or the mean of several samples.",
+        schema: r#"{"anyOf": [{"enum": ["verdict", "logprob"]}, {"type": "object", "properties": {"sample": {"type": "integer", "minimum": 1, "maximum": 1000}}, "required": ["sample"], "additionalProperties": false}]}"#,
+        also: &["score_mode"],
+    },
+    Key {
+        name: "prompt",
+        doc: "The judge's prompt in place of the evaluator's, as text or as a file beside the suite. Its places are named as `lydite evaluators show` says.",
+        schema: r##"{"$ref": "#/$defs/prompt"}"##,
+        also: &["prompt_template"],
+    },
+    Key {
+        name: "compat",
+        doc: "Reads a judge's replies as LangChain does, for its evaluator types alone.",
+        schema: r#"{"enum": ["langchain-js", "langchain-py"]}"#,
+        also: &[],
+    },
+];
+
+/// An entry of `custom_evaluators`.
+pub(super) const CUSTOM: &[Key] = &[
+    Key {
+        name: "name",
+        doc: "Its name; checks name it in snake_case.",
+        schema: TEXT,
+        also: &["id", "title", "evaluator_name"],
+    },
+    Key {
+        name: "instructions",
+        doc: "What the judge is told.",
+        schema: TEXT,
+        also: &["prompt", "llm_instructions", "description", "criteria"],
+    },
+    Key {
+        name: "model",
+        doc: "Its judge, in place of the suite's.",
+        schema: r##"{"$ref": "#/$defs/judge"}"##,
+        also: &["evaluation_model", "llm"],
+    },
+    Key {
+        name: "judge",
+        doc: "The same as `model`.",
+        schema: r##"{"$ref": "#/$defs/judge"}"##,
+        also: &[],
+    },
+    Key {
+        name: "context",
+        doc: "What the judge sees: the answer, or the conversation before it too.",
+        schema: r#"{"enum": ["model_response_only", "full_context"]}"#,
+        also: &["include_context", "includeContext"],
+    },
+];
+
+/// LangChain's `chainOptions`.
+pub(super) const CHAIN: &[Key] = &[
+    Key {
+        name: "prompt",
+        doc: "The judge's prompt in place of the evaluator's.",
+        schema: r##"{"$ref": "#/$defs/prompt"}"##,
+        also: &[],
+    },
+    Key {
+        name: "llmKwargs",
+        doc: "Settings over those of the judge: temperature, seed, max_tokens, and any other parameter of its provider.",
+        schema: r#"{"type": "object"}"#,
+        also: &["llm_kwargs"],
+    },
+    Key {
+        name: "outputKey",
+        doc: "A label of LangChain's traces; changes nothing.",
+        schema: ANY,
+        also: &["output_key"],
+    },
+    Key {
+        name: "tags",
+        doc: "Labels of LangChain's traces; change nothing.",
         schema: ANY,
         also: &[],
     },
     Key {
-        name: "prompt",
-        doc: "The judge's prompt; a deterministic evaluator asks none.",
+        name: "metadata",
+        doc: "Labels of LangChain's traces; change nothing.",
+        schema: ANY,
+        also: &[],
+    },
+    Key {
+        name: "outputParser",
+        doc: "Code of LangChain; has no effect.",
+        schema: ANY,
+        also: &["output_parser"],
+    },
+    Key {
+        name: "callbacks",
+        doc: "Code of LangChain; has no effect.",
+        schema: ANY,
+        also: &[],
+    },
+    Key {
+        name: "memory",
+        doc: "Code of LangChain; has no effect.",
+        schema: ANY,
+        also: &[],
+    },
+    Key {
+        name: "verbose",
+        doc: "Code of LangChain; has no effect.",
         schema: ANY,
         also: &[],
     },
@@ -293,7 +414,7 @@ pub(super) const LANGCHAIN: &[Key] = &[
     },
     Key {
         name: "formatEvaluatorInputs",
-        doc: "Where the check finds its fields, as paths into `rawInput`, `rawPrediction`, `rawReferenceOutput` and `run`.",
+        doc: "Where the check finds its fields, as paths or templates over `rawInput`, `rawPrediction`, `rawReferenceOutput` and `run`.",
         schema: r##"{"$ref": "#/$defs/inputs"}"##,
         also: &["format_evaluator_inputs"],
     },
@@ -317,19 +438,19 @@ pub(super) const LANGCHAIN: &[Key] = &[
     },
     Key {
         name: "llm",
-        doc: "The model that judges; a deterministic evaluator asks none.",
-        schema: ANY,
+        doc: "The same as `judge`.",
+        schema: r##"{"$ref": "#/$defs/judge"}"##,
         also: &["eval_llm", "evalLlm"],
     },
     Key {
         name: "chainOptions",
-        doc: "The judge's prompt and settings; a deterministic evaluator asks none.",
-        schema: ANY,
+        doc: "The judge's prompt and settings.",
+        schema: r##"{"$ref": "#/$defs/chain_options"}"##,
         also: &["chain_options"],
     },
     Key {
         name: "criteria",
-        doc: "What a model judges by; a deterministic evaluator reads none.",
+        doc: "What a judge judges by: a name, `{name: question}`, or a list of names.",
         schema: ANY,
         also: &[],
     },
@@ -347,8 +468,8 @@ pub(super) const LANGCHAIN: &[Key] = &[
     },
     Key {
         name: "embedding",
-        doc: "The embedding model of `embedding_distance`.",
-        schema: ANY,
+        doc: "The same as `embedder`.",
+        schema: r##"{"$ref": "#/$defs/embedder"}"##,
         also: &["embeddings"],
     },
 ];
@@ -370,7 +491,7 @@ mod tests {
 
     #[test]
     fn every_list_is_sound() {
-        for keys in [SUITE, DATASET, CHECK, LANGCHAIN] {
+        for keys in [SUITE, DATASET, CHECK, LANGCHAIN, CUSTOM, CHAIN] {
             let mut words: Vec<&str> = Vec::new();
             for key in keys {
                 assert!(key.doc.ends_with('.'), "{}", key.name);

@@ -5,25 +5,34 @@
 //! before that. What only the data can show is found next, still before the first record is judged:
 //! [`Suite::settle`] and [`Suite::missing_fields`].
 
+mod asking;
 mod build;
+mod custom;
 mod dataset;
 mod error;
 mod forms;
 pub mod gate;
 mod inputs;
 mod keys;
+mod langchain;
+mod models;
 mod names;
 pub mod own;
 pub mod schema;
+mod scope;
+mod secrets;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
 
 pub use build::SuiteBuilder;
+pub use custom::CustomEvaluator;
 pub use dataset::{DatasetSpec, FORMATS};
 pub use error::{Source, SuiteError, SuiteErrors};
 pub use gate::{Allowance, Gate, Metric, Target, required_coverage};
+pub use models::SuiteModels;
+pub use scope::Definitions;
 
 use crate::check::{Check, Condition, OnMissing};
 use crate::decode::{Mapping, Survey, Wanted};
@@ -43,6 +52,8 @@ pub struct Suite {
     pub dataset: Option<DatasetSpec>,
     pub checks: Vec<Check>,
     pub gates: Vec<Gate>,
+    /// The models and evaluators that checks, and those of records, may name.
+    pub definitions: Definitions,
     /// Only records for which it holds: the dataset's `where` and the given one.
     pub condition: Option<Condition>,
     /// What checks and conditions read.
@@ -57,6 +68,8 @@ pub struct Suite {
     places: Vec<Place>,
     /// Errors that records with their own checks would remove.
     unsettled: Vec<SuiteError>,
+    /// Notes that records with their own checks would remove.
+    unsettled_notes: Vec<String>,
 }
 
 /// Where a check stands.
@@ -82,6 +95,8 @@ impl Suite {
             self.wanted.fields = self.wanted.fields.union(own::READS);
         } else if !errors.is_empty() {
             return Err(SuiteErrors(errors));
+        } else {
+            self.notes.append(&mut self.unsettled_notes);
         }
         Ok(self)
     }

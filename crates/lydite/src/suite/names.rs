@@ -2,10 +2,11 @@
 
 use serde_json::Value;
 
+use super::scope::Scope;
 use crate::evaluator::{Entry, Registry};
 use crate::node::did_you_mean;
 
-/// Evaluators that ask a model. They are said to be missing, not unknown.
+/// Evaluators that ask a model. Where there is none of that name, it is said to be missing, not unknown.
 const MODEL_GRADED: &[&str] = &[
     "answer_correctness",
     "answer_relevance",
@@ -179,6 +180,45 @@ const OTHER_TOOLS: &[(&[&str], &[&str], Addition)] = &[
         Addition::Nothing,
     ),
     (
+        &["semantic_similarity", "similar", "embedding_similarity"],
+        &[
+            "semantic_similarity",
+            "semantic_match",
+            "embedding_distance",
+        ],
+        Addition::Nothing,
+    ),
+    (
+        &["moderation"],
+        &["moderation", "toxicity"],
+        Addition::Nothing,
+    ),
+    (
+        &["llm_rubric", "rubric"],
+        &["custom_eval", "criteria"],
+        Addition::Nothing,
+    ),
+    (
+        &["model_graded_closedqa"],
+        &["closed_qa"],
+        Addition::Nothing,
+    ),
+    (
+        &["model_graded_factuality", "factual_consistency"],
+        &["factuality"],
+        Addition::Nothing,
+    ),
+    (
+        &["answer_relevancy", "response_relevancy"],
+        &["answer_relevance"],
+        Addition::Nothing,
+    ),
+    (
+        &["context_faithfulness", "groundedness", "hallucination"],
+        &["faithfulness"],
+        Addition::Nothing,
+    ),
+    (
         &["word_count", "max_length", "min_length", "char_count"],
         &["length"],
         Addition::Nothing,
@@ -193,28 +233,33 @@ enum Addition {
 }
 
 /// What to say of a name that no evaluator has: message and help.
-pub(super) fn unknown_evaluator(name: &str, registry: &Registry) -> (String, String) {
+pub(super) fn unknown_evaluator(name: &str, scope: &Scope<'_>) -> (String, String) {
+    let registry = scope.registry;
     let plain = snake_case(name);
-    let ids = registry
+    let mut ids: Vec<&str> = registry
         .entries()
         .iter()
         .map(|entry| entry.info.id)
-        .collect::<Vec<_>>()
-        .join(", ");
-    let help = format!("evaluators: {ids}");
-    let registered = registry.get(&plain).is_some();
-    if !registered && let Some(model) = MODEL_GRADED.iter().find(|known| **known == plain) {
-        let instead = if *model == "similar" && registry.get("string_distance").is_some() {
-            "`string_distance` compares letters without a model; "
-        } else {
-            ""
-        };
-        return (
-            format!("`{name}` comes with model-graded evaluators, which are not in this version"),
-            format!("{instead}{help}"),
-        );
-    }
-    let message = match suggestion(&plain, registry) {
+        .collect();
+    let custom = &scope.definitions.custom_evaluators;
+    ids.extend(custom.iter().map(|custom| custom.id.as_str()));
+    let help = format!("evaluators: {}", ids.join(", "));
+    let is_missing = registry.get(&plain).is_none() && MODEL_GRADED.contains(&plain.as_str());
+    let suggestion = custom
+        .iter()
+        .find(|custom| custom.id == plain)
+        .map(|custom| format!("`{}`", custom.id))
+        .or_else(|| other_tool(&plain, registry));
+    let suggestion = match suggestion {
+        None if is_missing => {
+            return (
+                format!("`{name}` is a model-graded evaluator that this version does not have"),
+                help,
+            );
+        }
+        found => found.or_else(|| suggestion_for(&plain, scope)),
+    };
+    let message = match suggestion {
         Some(suggestion) => format!("no evaluator is called `{name}` (did you mean {suggestion}?)"),
         None => format!("no evaluator is called `{name}`"),
     };
@@ -222,7 +267,8 @@ pub(super) fn unknown_evaluator(name: &str, registry: &Registry) -> (String, Str
 }
 
 /// The evaluator that is most probably meant, in backticks, with what to add.
-fn suggestion(name: &str, registry: &Registry) -> Option<String> {
+fn suggestion_for(name: &str, scope: &Scope<'_>) -> Option<String> {
+    let registry = scope.registry;
     if registry.get(name).is_some() {
         return Some(format!("`{name}`"));
     }
@@ -230,7 +276,7 @@ fn suggestion(name: &str, registry: &Registry) -> Option<String> {
         return Some(found);
     }
     if let Some(negated) = name.strip_prefix("not_")
-        && let Some(found) = suggestion(negated, registry)
+        && let Some(found) = suggestion_for(negated, scope)
     {
         return Some(format!("{found} with `not: true`"));
     }
@@ -240,7 +286,7 @@ fn suggestion(name: &str, registry: &Registry) -> Option<String> {
     if let Some(bare) = bare.filter(|bare| registry.get(bare).is_some()) {
         return Some(format!("`{bare}`"));
     }
-    did_you_mean(name, registry.names()).map(|found| format!("`{found}`"))
+    did_you_mean(name, scope.names()).map(|found| format!("`{found}`"))
 }
 
 fn other_tool(name: &str, registry: &Registry) -> Option<String> {
@@ -332,15 +378,13 @@ mod tests {
 
     #[test]
     fn lists_hold_snake_case_names_once() {
-        let mut names: Vec<&str> = OTHER_TOOLS
-            .iter()
-            .flat_map(|(theirs, _, _)| theirs.iter().copied())
-            .chain(MODEL_GRADED.iter().copied())
-            .collect();
-        assert!(names.iter().all(|name| snake_case(name) == *name));
-        let count = names.len();
-        names.sort_unstable();
-        names.dedup();
-        assert_eq!(names.len(), count);
+        let theirs = OTHER_TOOLS.iter().flat_map(|(theirs, _, _)| *theirs);
+        for mut names in [theirs.copied().collect(), MODEL_GRADED.to_vec()] {
+            assert!(names.iter().all(|name| snake_case(name) == *name));
+            let count = names.len();
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(names.len(), count);
+        }
     }
 }

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use super::build::{Names, report, spec};
 use super::error::{Desk, Source};
 use super::forms::{self, Draft};
+use super::scope::{Author, Definitions, Scope};
 use crate::check::{Check, CheckSpec};
 use crate::decode::Wanted;
 use crate::evaluator::{Entry, Registry};
@@ -28,8 +29,10 @@ pub struct OwnSpec {
 }
 
 /// Reads one entry: an id, `{id: parameters}`, Context.ai's `{evaluator, options}`, or LangChain's form.
-pub fn read(json: &str, registry: &Registry) -> Result<OwnSpec, String> {
-    let (desk, draft) = draft(json, registry)?;
+///
+/// It may name the models and custom evaluators that the suite defines, and no others.
+pub fn read(json: &str, registry: &Registry, definitions: &Definitions) -> Result<OwnSpec, String> {
+    let (desk, draft) = draft(json, registry, definitions)?;
     finish(&desk)?;
     Ok(OwnSpec {
         spec: spec(&draft, false),
@@ -53,6 +56,8 @@ type Compiled = Result<Own, Arc<str>>;
 struct Own {
     check: Arc<Check>,
     named: bool,
+    /// Whether it says itself which models it asks, and how.
+    asks: bool,
 }
 
 impl OwnChecks {
@@ -68,6 +73,7 @@ impl OwnChecks {
         &mut self,
         evaluators: Raw<'_>,
         registry: &Registry,
+        definitions: &Definitions,
         suite: &[Check],
     ) -> Result<Vec<Arc<Check>>, String> {
         let Raw::Json(source) = evaluators else {
@@ -79,11 +85,10 @@ impl OwnChecks {
         let mut added: Vec<(usize, &str, Own)> = Vec::with_capacity(items.len());
         for (index, item) in items.into_iter().enumerate() {
             let own = self
-                .compiled(item.get(), None, registry)
+                .compiled(item.get(), None, registry, definitions)
                 .map_err(|message| place(index, &message))?;
             if let Some(check) = suite.iter().find(|check| check.name == own.check.name) {
-                same_as_suite(&own.check, check, registry)
-                    .map_err(|message| place(index, &message))?;
+                same_as_suite(&own, check, registry).map_err(|message| place(index, &message))?;
             } else if own.named && !names.take(&own.check.name) {
                 let message = format!("the name `{}` is given twice", own.check.name);
                 return Err(place(index, &message));
@@ -102,7 +107,7 @@ impl OwnChecks {
             if name == own.check.name {
                 return Ok(own.check);
             }
-            let renamed = self.compiled(json, Some(&name), registry);
+            let renamed = self.compiled(json, Some(&name), registry, definitions);
             renamed
                 .map(|own| own.check)
                 .map_err(|message| place(index, &message))
@@ -111,7 +116,13 @@ impl OwnChecks {
     }
 
     /// An entry's check, under another name where one is given.
-    fn compiled(&mut self, json: &str, name: Option<&str>, registry: &Registry) -> Compiled {
+    fn compiled(
+        &mut self,
+        json: &str,
+        name: Option<&str>,
+        registry: &Registry,
+        definitions: &Definitions,
+    ) -> Compiled {
         let key = match name {
             Some(name) => format!("{json}\n{name}"),
             None => json.to_owned(),
@@ -122,7 +133,7 @@ impl OwnChecks {
         if self.compiled.len() >= MAX_KEPT {
             self.compiled.clear();
         }
-        let compiled = compile(json, name, registry).map_err(Arc::from);
+        let compiled = compile(json, name, registry, definitions).map_err(Arc::from);
         self.compiled.insert(key.into(), compiled.clone());
         compiled
     }
@@ -130,8 +141,13 @@ impl OwnChecks {
 
 const NO_LIST: &str = "expected a list of checks, such as `[\"exact_match\", {\"evaluator\": \"contains\", \"options\": {…}}]`";
 
-fn compile(json: &str, name: Option<&str>, registry: &Registry) -> Result<Own, String> {
-    let (mut desk, draft) = draft(json, registry)?;
+fn compile(
+    json: &str,
+    name: Option<&str>,
+    registry: &Registry,
+    definitions: &Definitions,
+) -> Result<Own, String> {
+    let (mut desk, draft) = draft(json, registry, definitions)?;
     let mut wanted = Wanted::default();
     let mut spec = spec(&draft, false);
     if let Some(name) = name {
@@ -148,6 +164,7 @@ fn compile(json: &str, name: Option<&str>, registry: &Registry) -> Result<Own, S
     }
     match check {
         Some(check) => Ok(Own {
+            asks: check.asks != definitions.models.default_asks(check.info),
             check: Arc::new(check),
             named: draft.name.is_some(),
         }),
@@ -155,10 +172,19 @@ fn compile(json: &str, name: Option<&str>, registry: &Registry) -> Result<Own, S
     }
 }
 
-fn draft(json: &str, registry: &Registry) -> Result<(Desk, Draft), String> {
+fn draft(
+    json: &str,
+    registry: &Registry,
+    definitions: &Definitions,
+) -> Result<(Desk, Draft), String> {
     let node = Node::parse(json).map_err(|error| error.to_string())?;
     let mut desk = Desk::new(Source::new("evaluators", json));
-    match forms::read(&mut desk, registry, &node) {
+    let scope = Scope {
+        registry,
+        definitions,
+        author: Author::Record,
+    };
+    match forms::read(&mut desk, &scope, &node) {
         Some(draft) => Ok((desk, draft)),
         None => Err(finish(&desk)
             .err()
@@ -179,14 +205,16 @@ fn finish(desk: &Desk) -> Result<(), String> {
         .join("; "))
 }
 
-fn same_as_suite(own: &Check, suite: &Check, registry: &Registry) -> Result<(), String> {
-    let entry = registry.get(own.info.id);
-    if entry.is_some_and(|entry| own.same_measure(suite, entry)) {
+fn same_as_suite(own: &Own, suite: &Check, registry: &Registry) -> Result<(), String> {
+    let check = &own.check;
+    let entry = registry.get(check.info.id);
+    let same_asks = !own.asks || check.asks == suite.asks;
+    if same_asks && entry.is_some_and(|entry| check.same_measure(suite, entry)) {
         return Ok(());
     }
     Err(format!(
         "the suite has a check `{}` with other parameters; give the record's check a `name` of its own",
-        own.name
+        check.name
     ))
 }
 
@@ -199,7 +227,12 @@ mod tests {
         let evaluators = r#"[{"evaluator": "json_schema_validation", "options": {"schemas": {"http://x/y": "/etc/hostname"}}}]"#;
         let registry = Registry::builtin();
         let error = OwnChecks::new()
-            .of(Raw::Json(evaluators), &registry, &[])
+            .of(
+                Raw::Json(evaluators),
+                &registry,
+                &Definitions::default(),
+                &[],
+            )
             .unwrap_err();
         assert!(error.contains("a record can't name files"), "{error}");
     }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::dataset::FORMATS;
 use super::keys::{self, Key};
-use super::{gate, inputs};
+use super::{gate, inputs, models};
 use crate::evaluator::{Entry, Registry};
 use crate::record::Field;
 
@@ -29,6 +29,9 @@ pub fn schema(registry: &Registry) -> Value {
         }),
     );
     defs.insert("evaluator_id".into(), evaluator_ids(registry));
+    add_models(&mut defs);
+    defs.insert("custom_evaluator".into(), custom_evaluator());
+    defs.insert("chain_options".into(), chain_options());
     defs.insert(
         "check".into(),
         json!({"anyOf": [
@@ -61,6 +64,17 @@ fn properties(keys: &[Key]) -> Map<String, Value> {
         .collect()
 }
 
+/// The same in every spelling of LangChain.
+fn with_spellings(keys: &[Key]) -> Map<String, Value> {
+    let mut known = properties(keys);
+    for key in keys {
+        for other in key.also {
+            known.insert((*other).to_owned(), described(key));
+        }
+    }
+    known
+}
+
 fn described(key: &Key) -> Value {
     let mut schema = match serde_json::from_str(key.schema) {
         Ok(Value::Object(schema)) => schema,
@@ -90,6 +104,71 @@ fn input_fields() -> Value {
         .chain(inputs::WORDS.iter().map(|(word, _)| *word));
     let properties: Map<String, Value> =
         names.map(|name| (name.to_owned(), path.clone())).collect();
+    json!({"type": "object", "properties": properties, "additionalProperties": false})
+}
+
+/// How models are named and described.
+fn add_models(defs: &mut Map<String, Value>) {
+    let mut spec = models::SPEC_SCHEMA.clone();
+    relocate(&mut spec, "#/$defs/model_spec");
+    defs.insert("model_spec".into(), spec);
+    defs.insert(
+        "model".into(),
+        json!({
+            "description": "A name under `models:`, `provider/model`, or a mapping.",
+            "anyOf": [{"type": "string", "minLength": 1}, {"$ref": "#/$defs/model_spec"}],
+        }),
+    );
+    defs.insert(
+        "judge".into(),
+        json!({"anyOf": [
+            {"$ref": "#/$defs/model"},
+            {"type": "array", "items": {"$ref": "#/$defs/model"}, "minItems": 1},
+        ]}),
+    );
+    let described = |words: &str| json!({"description": words, "$ref": "#/$defs/model"});
+    defs.insert("embedder".into(), described("An embedding model."));
+    defs.insert(
+        "moderator".into(),
+        described("A moderation model, `openai`, `auto`, `local` or `none`."),
+    );
+    defs.insert(
+        "models".into(),
+        json!({
+            "type": "object",
+            "properties": {
+                "judge": {"$ref": "#/$defs/judge"},
+                "embedder": {"$ref": "#/$defs/embedder"},
+                "moderator": {"$ref": "#/$defs/moderator"},
+            },
+            "additionalProperties": {"$ref": "#/$defs/model"},
+        }),
+    );
+    defs.insert(
+        "prompt".into(),
+        json!({"anyOf": [
+            {"type": "string", "minLength": 1},
+            {
+                "type": "object",
+                "properties": {"file": {"type": "string", "minLength": 1}},
+                "required": ["file"],
+                "additionalProperties": false,
+            },
+        ]}),
+    );
+}
+
+fn custom_evaluator() -> Value {
+    json!({
+        "type": "object",
+        "properties": properties(keys::CUSTOM),
+        "required": ["name", "instructions"],
+        "additionalProperties": false,
+    })
+}
+
+fn chain_options() -> Value {
+    let properties = with_spellings(keys::CHAIN);
     json!({"type": "object", "properties": properties, "additionalProperties": false})
 }
 
@@ -150,12 +229,7 @@ fn long(registry: &Registry) -> Value {
 
 /// LangChain's form: the evaluator type's options stand beside the other keys, in either spelling.
 fn langchain() -> Value {
-    let mut known = properties(keys::LANGCHAIN);
-    for key in keys::LANGCHAIN {
-        for other in key.also {
-            known.insert((*other).to_owned(), described(key));
-        }
-    }
+    let mut known = with_spellings(keys::LANGCHAIN);
     let own = properties(keys::CHECK)
         .into_iter()
         .filter(|(name, _)| name != "evaluator");

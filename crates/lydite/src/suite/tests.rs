@@ -762,7 +762,12 @@ fn checks_of_records() {
     )
     .unwrap();
     let mut own = OwnChecks::new();
-    let mut of = |json: &str| match own.of(Raw::Json(json), &registry, &suite.checks) {
+    let mut of = |json: &str| match own.of(
+        Raw::Json(json),
+        &registry,
+        &suite.definitions,
+        &suite.checks,
+    ) {
         Ok(checks) => checks
             .iter()
             .map(|check| check.name.clone())
@@ -797,12 +802,18 @@ fn checks_of_records() {
     }
     insta::assert_snapshot!(table);
     assert!(
-        own.of(Raw::Text("exact_match"), &registry, &suite.checks)
-            .is_err()
+        own.of(
+            Raw::Text("exact_match"),
+            &registry,
+            &suite.definitions,
+            &suite.checks
+        )
+        .is_err()
     );
     let read = own::read(
         r#"{"evaluator": "contains", "name": "n", "options": {"phrase": 1.10}}"#,
         &registry,
+        &suite.definitions,
     )
     .unwrap();
     assert_eq!(

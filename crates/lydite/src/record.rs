@@ -353,6 +353,15 @@ impl<'r> Row<'r> {
         self.0.messages
     }
 
+    /// The messages after the last user turn: what an agent did about it, tool calls and their results.
+    pub fn work(self) -> &'r [Turn<'r>] {
+        let turns = self.0.messages;
+        let last_user = turns.iter().rposition(|turn| turn.role == Role::User);
+        turns
+            .get(last_user.map_or(0, |index| index + 1)..)
+            .unwrap_or_default()
+    }
+
     pub fn raw(self, field: Field) -> Option<Raw<'r>> {
         self.0.raw.get(field as usize).copied().flatten()
     }

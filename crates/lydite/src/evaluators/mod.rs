@@ -10,8 +10,12 @@ pub mod contains;
 pub mod contains_all;
 pub mod contains_any;
 pub mod context_contains_phrase;
+pub mod context_qa;
 pub mod context_recall;
 pub mod context_relevance;
+pub mod cot_qa;
+pub mod criteria;
+pub mod embedding_distance;
 pub mod ends_with;
 pub mod equals;
 pub mod exact_match;
@@ -24,21 +28,32 @@ pub mod json_equality;
 pub mod json_schema;
 pub mod json_schema_validation;
 pub mod json_validity;
+pub mod labeled_criteria;
+pub mod labeled_pairwise_string;
+pub mod labeled_score_string;
+pub mod pairwise_embedding_distance;
+pub mod pairwise_string;
 pub mod pairwise_string_distance;
+pub mod qa;
 pub mod regex;
 pub mod regex_match;
 pub mod rubric;
+pub mod score_string;
 pub mod select_best;
 pub mod starts_with;
 pub mod string_distance;
 pub mod summary_quality;
+pub mod trajectory;
 
+mod criterion;
+mod filled;
 mod graded;
 mod json_value;
 mod material;
 mod options;
 mod prompts;
 mod shown;
+mod upstream;
 
 use crate::evaluator::Entry;
 
@@ -51,8 +66,12 @@ pub static ALL: &[fn() -> Entry] = &[
     Entry::of::<contains_all::ContainsAll>,
     Entry::of::<contains_any::ContainsAny>,
     Entry::of::<context_contains_phrase::ContextContainsPhrase>,
+    Entry::of::<context_qa::ContextQa>,
     Entry::of::<context_recall::ContextRecall>,
     Entry::of::<context_relevance::ContextRelevance>,
+    Entry::of::<cot_qa::CotQa>,
+    Entry::of::<criteria::Criteria>,
+    Entry::of::<embedding_distance::EmbeddingDistance>,
     Entry::of::<ends_with::EndsWith>,
     Entry::of::<equals::Equals>,
     Entry::of::<exact_match::ExactMatch>,
@@ -65,12 +84,20 @@ pub static ALL: &[fn() -> Entry] = &[
     Entry::of::<json_schema::JsonSchemaOfReference>,
     Entry::of::<json_schema_validation::JsonSchemaValidation>,
     Entry::of::<json_validity::JsonValidity>,
+    Entry::of::<labeled_criteria::LabeledCriteria>,
+    Entry::of::<labeled_pairwise_string::LabeledPairwiseString>,
+    Entry::of::<labeled_score_string::LabeledScoreString>,
+    Entry::of::<pairwise_embedding_distance::PairwiseEmbeddingDistance>,
+    Entry::of::<pairwise_string::PairwiseString>,
     Entry::of::<pairwise_string_distance::PairwiseStringDistance>,
+    Entry::of::<qa::Qa>,
     Entry::of::<regex::Regex>,
     Entry::of::<regex_match::RegexMatch>,
     Entry::of::<rubric::Rubric>,
+    Entry::of::<score_string::ScoreString>,
     Entry::of::<select_best::SelectBest>,
     Entry::of::<starts_with::StartsWith>,
     Entry::of::<string_distance::StringDistance>,
     Entry::of::<summary_quality::SummaryQuality>,
+    Entry::of::<trajectory::Trajectory>,
 ];

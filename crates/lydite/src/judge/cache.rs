@@ -99,6 +99,7 @@ impl Key {
                     self.text(turn.role.as_str());
                     self.content(turn.content);
                     self.text(turn.tool_calls.unwrap_or_default());
+                    self.text(turn.tool_call_id.unwrap_or_default());
                     self.text(turn.name.unwrap_or_default());
                 }
                 self.text(row.raw(field).map_or("", crate::record::Raw::source));

@@ -276,6 +276,7 @@ fn open_session(
     };
     let mut options = request.models.clone();
     options.calls = options.calls.or_else(|| place.calls());
+    options.retry_refused |= place.anew;
     Ok(Some(host.open(&options)?))
 }
 

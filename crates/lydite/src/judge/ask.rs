@@ -142,7 +142,8 @@ impl JudgeContext<'_> {
         labels: &Labels,
     ) -> Result<Vec<Item>, Failure> {
         let question = Question::new(ask, self, labels.items_schema(count), "verdicts");
-        let reply = self.send(&question.request(self, 0)).await?;
+        let request = question.request(self, 0);
+        let reply = self.send(&request).await?;
         let (mut items, wrong) = match read_items(&reply, count, labels) {
             Ok(read) => {
                 self.warn(read.flags);
@@ -154,9 +155,10 @@ impl JudgeContext<'_> {
         let Some(wrong) = wrong else {
             return Ok(items.into_iter().flatten().collect());
         };
-        let again = self.send(&question.repair(self, 0, &reply, &wrong)).await?;
+        let repair = question.repair(self, 0, &reply, &wrong);
+        let again = self.send(&repair).await?;
         self.warn(REPAIRED);
-        match read_items(&again, count, labels) {
+        let wrong = match read_items(&again, count, labels) {
             Ok(read) => {
                 self.warn(read.flags);
                 for (item, new) in items.iter_mut().zip(read.value) {
@@ -164,13 +166,15 @@ impl JudgeContext<'_> {
                         *item = new;
                     }
                 }
-                match missing(&items) {
-                    None => Ok(items.into_iter().flatten().collect()),
-                    Some(wrong) => Err(short(&wrong, &items, &again)),
-                }
+                missing(&items)
             }
-            Err(wrong) => Err(short(&wrong, &items, &again)),
-        }
+            Err(misread) => Some(misread),
+        };
+        let Some(wrong) = wrong else {
+            return Ok(items.into_iter().flatten().collect());
+        };
+        self.refuse(&[&request, &repair]);
+        Err(short(&wrong, &items, &again))
     }
 
     /// Asks for a list of texts. Blank ones are left out.
@@ -221,7 +225,8 @@ impl JudgeContext<'_> {
         sample: u32,
         read: &(dyn Fn(&ChatReply) -> Result<Read<T>, Misread> + Sync + '_),
     ) -> Result<(T, ChatReply), Failure> {
-        let reply = self.send(&question.request(self, sample)).await?;
+        let request = question.request(self, sample);
+        let reply = self.send(&request).await?;
         let wrong = match whole(&reply).and_then(|()| read(&reply)) {
             Ok(read) => {
                 self.warn(read.flags);
@@ -230,18 +235,28 @@ impl JudgeContext<'_> {
             Err(misread) => misread,
         };
         if wrong.code == Code::JudgeAbstained {
+            self.refuse(&[&request]);
             return Err(unreadable(&wrong, &reply));
         }
-        let again = self
-            .send(&question.repair(self, sample, &reply, &wrong))
-            .await?;
+        let repair = question.repair(self, sample, &reply, &wrong);
+        let again = self.send(&repair).await?;
         self.warn(REPAIRED);
         match whole(&again).and_then(|()| read(&again)) {
             Ok(read) => {
                 self.warn(read.flags);
                 Ok((read.value, again))
             }
-            Err(misread) => Err(unreadable(&misread, &again)),
+            Err(misread) => {
+                self.refuse(&[&request, &repair]);
+                Err(unreadable(&misread, &again))
+            }
+        }
+    }
+
+    /// Has replies that came to nothing asked for again by later runs.
+    fn refuse(&self, requests: &[&ChatRequest]) {
+        if let Some(judge) = self.judge {
+            requests.iter().for_each(|request| judge.refuse(request));
         }
     }
 

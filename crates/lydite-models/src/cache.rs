@@ -7,35 +7,28 @@
 //! The cache is never in the way: what goes wrong after it was opened is told once, and the run goes
 //! on without it.
 
+mod queue;
 mod store;
 
-use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use lydite::model::VerdictCache;
 
 use crate::key::Key;
 use crate::sync::lock;
 use crate::warn::Warn;
+use queue::{Entry, Queue};
 use store::Store;
 
 const FILE: &str = "cache.sqlite";
 
 /// Where `LYDITE_CACHE_SIZE` says nothing else.
 const SIZE: u64 = 2_000_000_000;
-
-/// Writes are gathered for so long, up to so many, before they go into the file.
-const GATHER: Duration = Duration::from_millis(30);
-const BATCH: usize = 512;
-
-/// So many writes wait at the most; more are left out.
-const QUEUE: usize = 8192;
 
 /// What is kept under a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,30 +85,10 @@ pub struct CacheStats {
 pub struct Cache {
     path: PathBuf,
     reader: Mutex<Store>,
-    pending: Arc<Pending>,
-    writer: Option<Writer>,
+    queue: Arc<Queue>,
+    writer: Option<JoinHandle<()>>,
     warn: Warn,
     off: AtomicBool,
-}
-
-type Pending = Mutex<HashMap<Key, Arc<Entry>>>;
-
-#[derive(Debug)]
-struct Entry {
-    key: Key,
-    kind: Kind,
-    value: Vec<u8>,
-}
-
-struct Writer {
-    queue: SyncSender<Order>,
-    thread: JoinHandle<()>,
-}
-
-enum Order {
-    Put(Arc<Entry>),
-    /// Writes what came before, and says when that is done.
-    Flush(mpsc::Sender<Result<(), rusqlite::Error>>),
 }
 
 impl Cache {
@@ -124,20 +97,19 @@ impl Cache {
         let path = dir.join(FILE);
         let store = Store::make(dir, &path)?;
         let reader = Store::open(&path)?;
-        let pending = Arc::<Pending>::default();
-        let (queue, orders) = mpsc::sync_channel(QUEUE);
-        let thread = std::thread::Builder::new()
+        let queue = Arc::<Queue>::default();
+        let writer = std::thread::Builder::new()
             .name("lydite-cache".to_owned())
             .spawn({
-                let (pending, warn) = (Arc::clone(&pending), warn.clone());
-                move || write_all(&store, &orders, &pending, &warn)
+                let (queue, warn) = (Arc::clone(&queue), warn.clone());
+                move || queue.write_all(&store, &warn)
             })
             .map_err(CacheError::Thread)?;
         Ok(Self {
             path,
             reader: Mutex::new(reader),
-            pending,
-            writer: Some(Writer { queue, thread }),
+            queue,
+            writer: Some(writer),
             warn,
             off: AtomicBool::new(false),
         })
@@ -160,14 +132,7 @@ impl Cache {
 
     /// Writes out what waits.
     pub fn flush(&self) -> Result<(), CacheError> {
-        let Some(writer) = &self.writer else {
-            return Ok(());
-        };
-        let (done, is_done) = mpsc::channel();
-        if writer.queue.send(Order::Flush(done)).is_err() {
-            return Ok(());
-        }
-        self.named(is_done.recv().unwrap_or(Ok(())))
+        self.named(self.queue.flush())
     }
 
     /// Deletes the oldest entries where the file is larger than `LYDITE_CACHE_SIZE` (bytes; 2 GB).
@@ -178,7 +143,7 @@ impl Cache {
     }
 
     pub(crate) fn get(&self, kind: Kind, key: &Key) -> Option<Vec<u8>> {
-        if let Some(entry) = lock(&self.pending).get(key) {
+        if let Some(entry) = self.queue.find(key) {
             return (entry.kind == kind).then(|| entry.value.clone());
         }
         if self.off.load(Ordering::Relaxed) {
@@ -192,13 +157,7 @@ impl Cache {
     }
 
     pub(crate) fn put(&self, kind: Kind, key: Key, value: Vec<u8>) {
-        let Some(writer) = &self.writer else { return };
-        let entry = Arc::new(Entry { key, kind, value });
-        lock(&self.pending).insert(key, Arc::clone(&entry));
-        // A full queue means that another process keeps the file to itself: the run must not wait for it.
-        if writer.queue.try_send(Order::Put(entry)).is_err() {
-            lock(&self.pending).remove(&key);
-        }
+        self.queue.put(Entry { key, kind, value });
     }
 
     fn evict_to(&self, size: u64) -> Result<(), CacheError> {
@@ -232,10 +191,10 @@ impl VerdictCache for Cache {
 
 impl Drop for Cache {
     fn drop(&mut self) {
-        if let Some(Writer { queue, thread }) = self.writer.take() {
-            drop(queue);
+        self.queue.close();
+        if let Some(writer) = self.writer.take() {
             // A panic of the thread has been told on its own.
-            let _ = thread.join();
+            let _ = writer.join();
         }
     }
 }
@@ -245,67 +204,6 @@ impl fmt::Debug for Cache {
         f.debug_struct("Cache")
             .field("path", &self.path)
             .finish_non_exhaustive()
-    }
-}
-
-/// The writer's thread: until all senders are gone.
-fn write_all(store: &Store, orders: &Receiver<Order>, pending: &Pending, warn: &Warn) {
-    let mut told = false;
-    while let Ok(first) = orders.recv() {
-        let (batch, flush) = gather(first, orders);
-        let written = store.put(&batch);
-        forget(&batch, pending);
-        if let Err(error) = &written
-            && !std::mem::replace(&mut told, true)
-        {
-            warn.say(&format!(
-                "the cache can't be written ({error}); some replies are not kept for later runs"
-            ));
-        }
-        if let Some(flush) = flush {
-            // Who asked may be gone.
-            let _ = flush.send(written);
-        }
-    }
-}
-
-type Batch = Vec<Arc<Entry>>;
-
-/// What comes within a short while, or up to a flush.
-fn gather(
-    first: Order,
-    orders: &Receiver<Order>,
-) -> (Batch, Option<mpsc::Sender<Result<(), rusqlite::Error>>>) {
-    let ends = Instant::now() + GATHER;
-    let mut batch = Vec::new();
-    let mut next = first;
-    loop {
-        match next {
-            Order::Put(entry) => batch.push(entry),
-            Order::Flush(done) => return (batch, Some(done)),
-        }
-        if batch.len() >= BATCH {
-            return (batch, None);
-        }
-        next = match orders.recv_timeout(ends.saturating_duration_since(Instant::now())) {
-            Ok(order) => order,
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-                return (batch, None);
-            }
-        };
-    }
-}
-
-/// Takes from memory what stands in the file now, unless it has been put again.
-fn forget(batch: &Batch, pending: &Pending) {
-    let mut pending = lock(pending);
-    for entry in batch {
-        if pending
-            .get(&entry.key)
-            .is_some_and(|newest| Arc::ptr_eq(newest, entry))
-        {
-            pending.remove(&entry.key);
-        }
     }
 }
 

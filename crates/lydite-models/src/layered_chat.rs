@@ -99,7 +99,7 @@ impl LayeredChat {
             ..ChatReply::default()
         };
         if self.stack.stand_in(key) {
-            let input = input_tokens(request);
+            let input = self.input_tokens(request);
             reply.usage = self.stack.meter.count_dry(input, dry::REPLY_TOKENS);
         } else {
             reply.cached = true;
@@ -109,7 +109,12 @@ impl LayeredChat {
 
     async fn send(&self, key: Key, request: &ChatRequest) -> Result<ChatReply, ModelError> {
         let Stack { shared, meter, .. } = &self.stack;
-        let (input, output) = (input_tokens(request), self.stack.reply_tokens);
+        let input = if self.stack.wants_estimate() {
+            self.input_tokens(request)
+        } else {
+            0
+        };
+        let output = self.stack.reply_tokens;
         let mut ticket = shared.meter.ticket(meter, input, output).await?;
         let began = Instant::now();
         let attempt = |timeout| self.wire.attempt(request, timeout);
@@ -141,6 +146,15 @@ impl LayeredChat {
             self.stack.keep(Kind::Chat, key, value);
         }
         Ok(reply)
+    }
+
+    /// About how many tokens the call sends, its schema among them.
+    fn input_tokens(&self, request: &ChatRequest) -> u64 {
+        let schema = match &request.format {
+            ReplyFormat::Text => 0,
+            ReplyFormat::Json { schema, .. } => self.stack.shared.schemas.get(schema).tokens,
+        };
+        tokens::estimate_messages(&request.messages) + schema
     }
 }
 
@@ -177,10 +191,6 @@ fn kept(reply: ChatReply) -> ChatReply {
         cached: true,
         ..reply
     }
-}
-
-fn input_tokens(request: &ChatRequest) -> u64 {
-    tokens::estimate_messages(&request.messages)
 }
 
 /// The call, such that a person finds it again: its last message begins so.

@@ -2,7 +2,8 @@
 //!
 //! Concurrency follows additive increase, multiplicative decrease (Chiu and Jain, 1989). A window is
 //! as many attempts as may be under way at once, 16 at the least; where more than half of it met
-//! trouble, the limit is halved. Single 429s are no sign of a limit: a call that met one waits by itself,
+//! trouble, the limit is halved; where no more than a quarter did, it grows by a sixteenth, one at the
+//! least: refusals come fast, so each slot too many costs many requests. Single 429s are no sign of a limit: a call that met one waits by itself,
 //! without a slot.
 
 use std::sync::Mutex;
@@ -20,7 +21,7 @@ pub(crate) const CONCURRENCY: usize = 16;
 const WINDOW: usize = 16;
 
 /// No provider is left alone for longer than this on account of a burst of 429s.
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 
 /// Retries that stand open to a provider at first, and how many each further call opens, up to a limit.
 const FIRST_RETRIES: f64 = 10.0;
@@ -152,7 +153,7 @@ impl Limiter {
         if bad * 2 > window.ended {
             self.shrink(&mut state, &window);
         } else if bad * 4 <= window.ended {
-            let step = (state.asked / 8).max(1);
+            let step = (state.limit / 16).max(1);
             self.grow(&mut state, step);
         }
     }
@@ -235,6 +236,11 @@ impl Pace {
         }
     }
 
+    /// Whether requests need an estimate of their tokens.
+    pub(crate) fn counts_tokens(&self) -> bool {
+        self.tokens.is_some()
+    }
+
     /// Waits until a request of so many tokens may go out.
     pub(crate) async fn wait(&self, tokens: u64) {
         let requests = self.requests.as_ref().map(|bucket| bucket.take(1.0));
@@ -299,7 +305,7 @@ impl Bucket {
 /// A number of seconds as a duration: 0 for what is below or no number, a year at the most.
 pub(crate) fn seconds(seconds: f64) -> Duration {
     const YEAR: f64 = 365.0 * 86400.0;
-    Duration::try_from_secs_f64(seconds.min(YEAR)).unwrap_or_default()
+    Duration::try_from_secs_f64(seconds.clamp(0.0, YEAR)).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -339,10 +345,12 @@ mod tests {
             run(&limiter, some(limit(&limiter).max(WINDOW), Signal::Trouble)).await;
             assert_eq!(limit(&limiter), expected);
         }
-        for expected in [9, 17, 25, 33] {
+        for expected in 2..=32 {
             run(&limiter, some(limit(&limiter).max(WINDOW), Signal::Fine)).await;
             assert_eq!(limit(&limiter), expected);
         }
+        run(&limiter, some(32, Signal::Fine)).await;
+        assert_eq!(limit(&limiter), 34);
         run(&limiter, some(1000, Signal::Fine)).await;
         assert_eq!(
             (limit(&limiter), limiter.slots.available_permits()),
@@ -409,8 +417,8 @@ mod tests {
             (Some(600.0), None, 0, 10, 0.0),
             (Some(600.0), None, 0, 30, 2.0),
             (None, Some(6000.0), 100, 4, 2.0),
-            (None, Some(60.0), 600, 2, 599.0),
-            (Some(60.0), Some(60.0), 2, 3, 3.0),
+            (None, Some(60.0), 600, 2, 600.0),
+            (Some(60.0), Some(60.0), 2, 3, 4.0),
             (None, None, 5, 100, 0.0),
         ];
         for (requests, tokens, each, count, expected) in table {
@@ -456,6 +464,6 @@ mod tests {
         for (from, to) in [(1.5, 1.5), (-1.0, 0.0), (f64::NAN, 0.0)] {
             assert_eq!(seconds(from).as_secs_f64(), to, "{from}");
         }
-        assert!(seconds(f64::INFINITY) > Duration::from_secs(86400 * 300));
+        assert!(seconds(f64::INFINITY) > Duration::from_hours(24 * 300));
     }
 }

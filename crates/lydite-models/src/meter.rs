@@ -78,6 +78,11 @@ impl Meter {
         Ok(model)
     }
 
+    /// Whether calls need an estimate of their cost.
+    pub(crate) fn has_budget(&self) -> bool {
+        self.budget.is_some()
+    }
+
     /// Sets aside the most that a call is thought to cost. Where the budget would be passed by calls
     /// under way alone, waits for what they really cost.
     ///

@@ -23,9 +23,8 @@ pub(crate) fn fence_key(dir: &Path) -> io::Result<[u8; 32]> {
     let key = random_key()?;
     let mut file = tempfile::NamedTempFile::new_in(dir)?;
     file.write_all(&key)?;
-    let taken = match file.persist_noclobber(&path) {
-        Ok(_) => return Ok(key),
-        Err(taken) => taken,
+    let Err(taken) = file.persist_noclobber(&path) else {
+        return Ok(key);
     };
     match read_key(&path)? {
         Some(key) => Ok(key),

@@ -13,7 +13,7 @@ use lydite::model::{
 use tokio::runtime::{Builder, Runtime};
 
 use crate::cache::Cache;
-use crate::key::SchemaHashes;
+use crate::key::{Key, SchemaHashes};
 use crate::layered_chat::{ChatFlights, LayeredChat};
 use crate::limit::{CONCURRENCY, Limiter, Pace, seconds};
 use crate::log::{Access, CallLog};
@@ -76,7 +76,7 @@ impl Host {
         let opened = Cache::open(self.cache_dir.as_deref()?, self.warn.clone());
         let told = opened.inspect_err(|error| {
             self.warn
-                .say(&format!("{error}; the run goes on without it"))
+                .say(&format!("{error}; the run goes on without it"));
         });
         told.ok().map(Arc::new)
     }
@@ -150,9 +150,9 @@ struct Session {
     limiters: Memo<(Provider, Option<String>), Limiter>,
     paces: Memo<String, Pace>,
     // By the whole spec: models of one identity may still differ in time-outs and prices.
-    chats: Memo<String, LayeredChat>,
-    embedders: Memo<String, LayeredEmbedder>,
-    moderators: Memo<String, LayeredModerator>,
+    chats: Memo<Key, LayeredChat>,
+    embedders: Memo<Key, LayeredEmbedder>,
+    moderators: Memo<Key, LayeredModerator>,
     warn: Warn,
 }
 
@@ -169,7 +169,7 @@ impl ModelSession for Session {
                 Arc::clone(&self.chat_flights),
             ))
         };
-        Ok(remember(&self.chats, written(spec), make)?)
+        Ok(remember(&self.chats, hash(spec), make)?)
     }
 
     fn embedder(&self, spec: &ModelSpec) -> Result<Arc<dyn Embedder>, ModelError> {
@@ -179,7 +179,7 @@ impl ModelSession for Session {
             let flights = Arc::clone(&self.embed_flights);
             Ok(LayeredEmbedder::new(wire, self.stack(spec)?, flights, size))
         };
-        Ok(remember(&self.embedders, written(spec), make)?)
+        Ok(remember(&self.embedders, hash(spec), make)?)
     }
 
     fn moderator(&self, spec: &ModelSpec) -> Result<Arc<dyn Moderator>, ModelError> {
@@ -188,7 +188,7 @@ impl ModelSession for Session {
             let flights = Arc::clone(&self.moderate_flights);
             Ok(LayeredModerator::new(wire, self.stack(spec)?, flights, 1))
         };
-        Ok(remember(&self.moderators, written(spec), make)?)
+        Ok(remember(&self.moderators, hash(spec), make)?)
     }
 
     fn verdicts(&self) -> Option<Arc<dyn VerdictCache>> {
@@ -327,9 +327,10 @@ fn remember<K: Hash + Eq, V>(
     Ok(made)
 }
 
-/// The spec in full. It holds names of variables, no keys.
-fn written(spec: &ModelSpec) -> String {
-    serde_json::to_string(spec).unwrap_or_else(|_| format!("{spec:?}"))
+/// Tells specs apart, whole as they are. A hash, since headers may be written into them that nobody is to see.
+fn hash(spec: &ModelSpec) -> Key {
+    let spec = serde_json::to_vec(spec).unwrap_or_else(|_| format!("{spec:?}").into_bytes());
+    blake3::hash(&spec).into()
 }
 
 /// A number of a spec that must be above 0.

@@ -105,6 +105,11 @@ impl Stack {
         lock(&self.shared.stood_in).insert(*key)
     }
 
+    /// Whether anything hangs on how many tokens a call may take.
+    pub(crate) fn wants_estimate(&self) -> bool {
+        self.shared.meter.has_budget() || self.route.pace.counts_tokens()
+    }
+
     /// Writes a call into the log.
     pub(crate) fn note(&self, key: &Key, note: Note<'_>) {
         let Some(log) = &self.shared.log else { return };

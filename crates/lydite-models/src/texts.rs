@@ -160,27 +160,34 @@ impl<W: TextWire> LayeredTexts<W> {
             return Ok(self.stand_in(keys, texts, usage));
         }
         let Stack { shared, meter, .. } = &self.stack;
-        let tokens = input_tokens(texts.iter());
+        let tokens = if self.stack.wants_estimate() {
+            input_tokens(texts.iter())
+        } else {
+            0
+        };
         let mut ticket = shared.meter.ticket(meter, tokens, 0).await?;
         let began = Instant::now();
         let attempt = |timeout| self.attempt(texts, timeout);
         let called = retry::call(&self.stack.route, &mut ticket, tokens, attempt).await;
         let took_ms = millis(began.elapsed());
+        // The attempts are told once, with the first of their texts.
+        let told = std::iter::once(called.attempts.as_slice()).chain(std::iter::repeat(&[][..]));
+        let asked = keys.iter().zip(texts).zip(told);
         match called.outcome {
             Ok(items) => {
                 ticket.answered();
                 usage.add(&called.usage);
-                for ((key, text), item) in keys.iter().zip(texts).zip(&items) {
+                for (((key, text), attempts), item) in asked.zip(&items) {
                     let answer = W::logged(item);
-                    self.note(key, text, answer, &called.attempts, false, took_ms);
+                    self.note(key, text, answer, attempts, false, took_ms);
                     self.stack.keep(W::KIND, *key, || W::encode(item));
                 }
                 Ok(items)
             }
             Err(error) => {
-                for (key, text) in keys.iter().zip(texts) {
+                for ((key, text), attempts) in asked {
                     let answer = Answer::error(&error);
-                    self.note(key, text, answer, &called.attempts, false, took_ms);
+                    self.note(key, text, answer, attempts, false, took_ms);
                 }
                 Err(error)
             }

@@ -140,6 +140,11 @@ impl<'a> JudgeContext<'a> {
         self.mode
     }
 
+    /// The judge's `provider/model`.
+    pub fn judge_name(&self) -> Option<&str> {
+        self.judge.map(ChatModel::name)
+    }
+
     pub fn tally(&self) -> Tally {
         *self.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }

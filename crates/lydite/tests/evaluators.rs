@@ -8,12 +8,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::sync::LazyLock;
 
 use bumpalo::Bump;
 use lydite::check::{Bench, Check, CheckSpec, Judged};
 use lydite::decode::{Decoder, Mapping, Survey, Wanted};
-use lydite::evaluator::{Entry, Example, Registry};
+use lydite::evaluator::{Entry, Example, Registry, Role};
+use lydite::judge::WARNINGS;
+use lydite::model::scripted::ScriptedSession;
+use lydite::model::{ChatMessage, ChatRequest, ChatRole, ModelSession, ModelSpec, Provider};
 use lydite::node::Node;
 use lydite::outcome::Verdict;
 use lydite::record::{Field, FieldSet};
@@ -250,6 +254,72 @@ fn not_negates_pass_and_fail_exactly() {
                 entry.info.id
             );
             assert_eq!(negated.score, plain.score, "{}", entry.info.id);
+        }
+    }
+}
+
+const MARK: &str = "of-the-record";
+
+/// Marks every text of a record.
+fn mark(value: &mut Value) {
+    match value {
+        Value::String(text) => text.push_str(MARK),
+        Value::Array(items) => items.iter_mut().for_each(mark),
+        Value::Object(members) => members
+            .iter_mut()
+            .filter(|(key, _)| !matches!(key.as_str(), "role" | "type"))
+            .for_each(|(_, member)| mark(member)),
+        _ => {}
+    }
+}
+
+/// A prompt without what stands in its fences.
+fn outside_of_fences(prompt: &str, fence: &str) -> String {
+    let (open, close) = (format!("<{fence}>"), format!("</{fence}>"));
+    let mut parts = prompt.split(open.as_str());
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |outside, part| {
+        outside + part.split_once(close.as_str()).unwrap().1
+    })
+}
+
+/// What a judge is asked for a record by an example's check.
+fn asked(entry: &Entry, example: &Example, record: &str) -> Vec<ChatRequest> {
+    let mut wanted = Wanted::default();
+    let params = Node::parse(example.params).unwrap();
+    let mut spec = CheckSpec::from_flat_asking_params(entry.info.id, &params).unwrap();
+    let model = || ModelSpec::new(Provider::Scripted, "model");
+    spec.asks.judges = vec![model()];
+    spec.asks.embedder = Some(model());
+    let check = Check::compile(entry, spec, &mut wanted).unwrap();
+    let session = ScriptedSession::new(replies_of(example));
+    session.block_on(pin!(async {
+        single::ask(&check, &wanted, record, &session)
+            .await
+            .unwrap();
+    }));
+    session.asked()
+}
+
+#[test]
+fn judges_see_the_texts_of_records_in_fences_only() {
+    let registry = Registry::builtin();
+    let judged = registry.entries().iter();
+    for entry in judged.filter(|entry| entry.info.models.contains(&Role::Judge)) {
+        for example in entry.info.examples {
+            let mut record: Value = serde_json::from_str(example.record).unwrap();
+            mark(&mut record);
+            for request in asked(entry, example, &record.to_string()) {
+                let user = |message: &&ChatMessage| message.role == ChatRole::User;
+                let prompt = &request.messages.iter().find(user).unwrap().content;
+                let outside = outside_of_fences(prompt, &request.fence.unwrap());
+                assert!(
+                    !outside.contains(MARK),
+                    "{} / {}: {outside}",
+                    entry.info.id,
+                    example.title
+                );
+            }
         }
     }
 }
@@ -563,9 +633,14 @@ proptest! {
             prop_assert!(least.is_none_or(|least| score >= least) && most.is_none_or(|most| score <= most), "{score}");
             prop_assert!(result.error.is_none() && result.skipped.is_none());
         }
-        prop_assert_eq!(result.verdict.is_some(), entry.info.natural_verdict || result.error.is_some());
+        // An error is inconclusive; so is an answer that leaves a judge nothing to decide.
+        let undecided = result.verdict == Some(Verdict::Inconclusive);
+        prop_assert_eq!(result.verdict.is_some(), entry.info.natural_verdict || undecided);
+        prop_assert!(undecided || result.error.is_none());
+        prop_assert!(!undecided || result.error.is_some() || !entry.info.models.is_empty());
         for code in &result.warnings {
-            prop_assert!(entry.info.warnings.iter().any(|warning| warning.code == *code), "{code}");
+            let judges = if entry.info.models.is_empty() { &[][..] } else { &WARNINGS[..] };
+            prop_assert!(entry.info.warnings.iter().chain(judges).any(|warning| warning.code == *code), "{code}");
         }
     }
 

@@ -9,7 +9,8 @@ use rusqlite::{
     Connection, ErrorCode, OptionalExtension, Transaction, TransactionBehavior, params,
 };
 
-use super::{CacheError, CacheStats, Entry, Kind};
+use super::queue::Entry;
+use super::{CacheError, CacheStats, Kind};
 use crate::key::Key;
 use crate::place;
 
@@ -18,6 +19,12 @@ const VERSION: i64 = 1;
 
 /// How long a statement waits for another process.
 const BUSY: Duration = Duration::from_secs(5);
+
+/// Memory for pages, at the most. SQLite takes a negative number for KiB.
+const PAGE_CACHE_KIB: i64 = -16_384;
+
+/// Pages that the write-ahead log gathers before they go into the file.
+const LOG_PAGES: i64 = 4096;
 
 /// Values above this many bytes are compressed, vectors apart: their bytes have no pattern.
 const LARGE: usize = 4096;
@@ -31,7 +38,7 @@ const PLAIN: u8 = 0;
 const ZSTD: u8 = 1;
 
 /// What a row takes beside its value: two keys, numbers, the index.
-const ROW: u64 = 120;
+const ROW: i64 = 120;
 
 /// `id` grows with each write, so it orders by age. The value comes last: the columns before it are
 /// read without it.
@@ -80,6 +87,13 @@ impl Store {
             let connection = Connection::open(path)?;
             connection.busy_timeout(BUSY)?;
             connection.pragma_update(None, "synchronous", "NORMAL")?;
+            connection.pragma_update(None, "cache_size", PAGE_CACHE_KIB)?;
+            connection.pragma_update_and_check(
+                None,
+                "wal_autocheckpoint",
+                LOG_PAGES,
+                |_| Ok(()),
+            )?;
             Ok(connection)
         };
         open()
@@ -161,19 +175,24 @@ impl Store {
         if used <= size {
             return Ok(());
         }
-        let mut surplus = used - size / 10 * 9;
+        // Rows take more pages than their lengths say, so only shares of the whole are told by them.
+        let whole: f64 = self.connection.query_row(
+            "SELECT total(length(value) + ?1) FROM entries",
+            [ROW],
+            |row| row.get(0),
+        )?;
+        let mut surplus = whole * (1.0 - 0.9 * size as f64 / used as f64);
         let mut last = None;
         {
             let mut oldest = self
                 .connection
-                .prepare("SELECT id, length(value) FROM entries ORDER BY id")?;
-            let mut rows = oldest.query([])?;
-            while surplus > 0
+                .prepare("SELECT id, length(value) + ?1 FROM entries ORDER BY id")?;
+            let mut rows = oldest.query([ROW])?;
+            while surplus > 0.0
                 && let Some(row) = rows.next()?
             {
                 last = Some(row.get::<_, i64>(0)?);
-                let length = row.get::<_, i64>(1)?;
-                surplus = surplus.saturating_sub(length.unsigned_abs() + ROW);
+                surplus -= row.get::<_, f64>(1)?;
             }
         }
         if let Some(last) = last {

@@ -38,6 +38,8 @@ struct Fake {
     tries: Mutex<HashMap<String, usize>>,
     under_way: AtomicUsize,
     most: AtomicUsize,
+    /// More at once are refused.
+    takes: usize,
 }
 
 impl std::fmt::Debug for Fake {
@@ -54,6 +56,13 @@ const PRICE: Price = Price {
 
 impl Fake {
     fn new(script: impl Fn(&str, usize) -> Fate + Send + Sync + 'static) -> Arc<Self> {
+        Self::taking(usize::MAX, script)
+    }
+
+    fn taking(
+        takes: usize,
+        script: impl Fn(&str, usize) -> Fate + Send + Sync + 'static,
+    ) -> Arc<Self> {
         Arc::new(Self {
             name: "openai/m".to_owned(),
             script: Box::new(script),
@@ -61,6 +70,7 @@ impl Fake {
             tries: Mutex::default(),
             under_way: AtomicUsize::new(0),
             most: AtomicUsize::new(0),
+            takes,
         })
     }
 
@@ -82,7 +92,11 @@ impl Fake {
             *tried += 1;
             *tried - 1
         };
-        let fate = (self.script)(text, tried);
+        let fate = if under_way > self.takes {
+            Fate::Limited
+        } else {
+            (self.script)(text, tried)
+        };
         let began = Instant::now();
         sleep(match fate {
             Fate::Hang => timeout,
@@ -333,7 +347,7 @@ async fn a_mix_of_faults_costs_no_more_than_it_must() {
         );
         let texts: Vec<String> = (0..1000).map(|number| format!("{seed}{number}")).collect();
         // A call needs as many attempts as its fates say, and hangs that follow each other cost time-outs.
-        let fates = |text: &str| (1..).find(|n| faults(text, n - 1) == Fate::Fine).unwrap();
+        let fates = |text: &str| (1..9).find(|n| faults(text, n - 1) == Fate::Fine).unwrap();
         let least: usize = texts.iter().map(|text| fates(text)).sum();
         let hangs = |text: &&String| {
             (0..8)
@@ -374,35 +388,28 @@ async fn a_mix_of_faults_costs_no_more_than_it_must() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_provider_with_a_real_limit_is_met_at_it() {
-    // Takes 8 at once, and refuses more.
-    let fake = Fake::new(|_, _| Fate::Fine);
-    let busy = Arc::new(AtomicUsize::new(0));
-    let limited = {
-        let (busy, inner) = (Arc::clone(&busy), Arc::clone(&fake));
-        Fake::new(move |_, _| {
-            let _ = (&busy, &inner);
-            Fate::Fine
-        })
-    };
-    let under_way = Arc::clone(&limited);
-    let refusing = Fake::new({
-        let count = AtomicUsize::new(0);
-        move |_, _| {
-            let _ = &under_way;
-            // Half and more are refused in the first 400 attempts.
-            if count.fetch_add(1, Ordering::SeqCst) < 400 {
-                Fate::Limited
-            } else {
-                Fate::Fine
-            }
-        }
-    });
-    let session = open(&refusing, None, &SessionOptions::default());
+async fn a_provider_that_takes_few_at_once_gets_few_at_once() {
+    let fake = Fake::taking(8, |_, _| Fate::Fine);
+    let session = open(
+        &fake,
+        None,
+        &SessionOptions {
+            concurrency: Some(128),
+            ..SessionOptions::default()
+        },
+    );
     let model = session.chat(&spec()).unwrap();
-    let requests: Vec<_> = (0..200).map(|n| request(n.to_string())).collect();
+    let requests: Vec<_> = (0..1000).map(|n| request(n.to_string())).collect();
+    let began = Instant::now();
     let replies = join_all(requests.iter().map(|request| model.chat(request))).await;
-    assert!(replies.iter().all(Result::is_ok));
+    let failed = replies.iter().filter(|reply| reply.is_err()).count();
+    // At its best the provider takes 12.5 s and 1,000 requests for them.
+    let took = began.elapsed().as_secs_f64();
+    assert!(
+        failed == 0 && fake.sent() < 2000 && took < 60.0,
+        "{failed} failed, {} sent, {took} s",
+        fake.sent()
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -595,6 +602,7 @@ async fn the_log_tells_attempts_and_what_the_cache_answered() {
         &options(&dir.path().join("other.jsonl")),
     );
     ask(&*first, "one").await.unwrap();
+    first.close().unwrap();
     let session = open(&fake, Some(dir.path()), &options(&calls));
     for text in ["one", "two", "one", "two"] {
         ask(&*session, text).await.unwrap();
@@ -730,6 +738,60 @@ async fn the_budget_holds_under_concurrency() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_dropped_call_leaves_nothing_behind() {
+    let fake = Fake::fine();
+    let options = SessionOptions {
+        budget: Some(0.0021),
+        concurrency: Some(1),
+        ..SessionOptions::default()
+    };
+    let session = open(&fake, None, &options);
+    for _ in 0..20 {
+        let left = tokio::time::timeout(LATENCY / 2, ask(&*session, "left")).await;
+        assert!(left.is_err());
+    }
+    // Slot, budget and the place among equal calls are free again.
+    assert!(!ask(&*session, "left").await.unwrap().cached);
+    assert_eq!(session.totals()[0].requests, 21);
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_key_comes_into_the_cache_or_the_log() {
+    let dir = tempfile::tempdir().unwrap();
+    let session = open(
+        &Fake::fine(),
+        Some(dir.path()),
+        &options(&dir.path().join("calls.jsonl")),
+    );
+    let mut secret = spec();
+    secret
+        .headers
+        .insert("Authorization".to_owned(), "Bearer sk-secret".to_owned());
+    let model = session.chat(&secret).unwrap();
+    model.chat(&request("x")).await.unwrap();
+    session
+        .embedder(&secret)
+        .unwrap()
+        .embed(&["x"])
+        .await
+        .unwrap();
+    session.close().unwrap();
+    let debug = format!("{session:?} {model:?}");
+    assert!(!debug.contains("sk-secret"), "{debug}");
+    let files = std::fs::read_dir(dir.path())
+        .unwrap()
+        .map(|file| file.unwrap().path());
+    for file in files {
+        let bytes = std::fs::read(&file).unwrap();
+        assert!(
+            memchr::memmem::find(&bytes, b"sk-secret").is_none(),
+            "{}",
+            file.display()
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn texts_are_kept_one_by_one() {
     let dir = tempfile::tempdir().unwrap();
     let calls = dir.path().join("calls.jsonl");
@@ -799,10 +861,11 @@ fn the_session_drives_models_on_its_own_runtime_from_any_thread() {
     });
 }
 
+type Change = fn(&mut ModelSpec);
+
 #[test]
 fn specs_that_can_not_be_used() {
     let session = open(&Fake::fine(), None, &SessionOptions::default());
-    type Change = fn(&mut ModelSpec);
     let table: [(Change, &str); 4] = [
         (|spec| spec.timeout = Some(0.0), "`timeout` of openai/m"),
         (|spec| spec.deadline = Some(f64::NAN), "`deadline`"),

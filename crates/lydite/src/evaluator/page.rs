@@ -339,7 +339,9 @@ mod tests {
         let registry = Registry::builtin();
         for entry in registry.entries() {
             for example in entry.info.examples {
-                let suite = format!("checks:\n{}\n", as_check(entry.info.id, example.params));
+                let check = as_check(entry.info.id, example.params);
+                let suite =
+                    format!("models: {{judge: ollama/a, embedder: ollama/b}}\nchecks:\n{check}\n");
                 if let Err(errors) = Suite::parse(&suite, "page.yaml", &registry) {
                     panic!("{errors}\n{suite}");
                 }

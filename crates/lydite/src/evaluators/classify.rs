@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::graded::{explained, graded};
+use super::graded::{Grade, graded};
 use super::material::{Material, READS, Shown};
 use super::options::quote_all;
 use crate::evaluator::{Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, Scorer};
@@ -134,16 +134,14 @@ impl Evaluator for Classify {
         let material = Material::new(self.show.as_deref())?;
         let prompt = material.prompt(cx, PROMPT, &PLACES, &["labels"])?;
         let specs = self.labels.specs()?;
-        let scores = scores(&specs, self.pass.as_deref())?;
         let names = specs.keys().map(|name| Label::new(name, &[]));
         Ok(Scorer::judged(ByJudge {
             prompt,
             material,
             question: self.question.unwrap_or_else(|| QUESTION.to_owned()),
             list: listed(&specs),
-            passes: passes(&specs, &scores, self.pass.as_deref()),
+            grades: grades(&specs, self.pass.as_deref())?,
             labels: Labels::new(names.collect()),
-            scores,
         }))
     }
 }
@@ -238,16 +236,17 @@ fn scores(
     }
 }
 
-/// Whether each label passes.
-fn passes(
+/// Verdict and score of each label.
+fn grades(
     specs: &IndexMap<String, LabelSpec>,
-    scores: &[f64],
     pass: Option<&[String]>,
-) -> Vec<bool> {
-    match pass {
-        Some(pass) => specs.keys().map(|name| pass.contains(name)).collect(),
-        None => scores.iter().map(|&score| score >= PASSES_FROM).collect(),
-    }
+) -> Result<Vec<Grade>, ParamErrors> {
+    let scores = scores(specs, pass)?;
+    let grades = specs.keys().zip(scores).map(|(name, score)| {
+        let passes = pass.map_or(score >= PASSES_FROM, |pass| pass.contains(name));
+        (Verdict::from_bool(passes), Some(score))
+    });
+    Ok(grades.collect())
 }
 
 /// A line a label, as the judge reads it.
@@ -266,8 +265,7 @@ struct ByJudge {
     list: String,
     labels: Labels,
     /// One a label.
-    scores: Vec<f64>,
-    passes: Vec<bool>,
+    grades: Vec<Grade>,
 }
 
 impl Judged for ByJudge {
@@ -288,13 +286,6 @@ impl ByJudge {
             order: Order::Ab,
         };
         let said = cx.verdict(&ask, &self.labels).await?;
-        let shares = said.shares.iter().zip(&self.scores);
-        let score = shares.map(|(share, score)| share * score).sum::<f64>();
-        let passes = self.passes.get(said.label).copied().unwrap_or_default();
-        let label = self.labels.name(said.label);
-        Ok(Outcome::new(
-            graded(score.clamp(0.0, 1.0), Verdict::from_bool(passes)),
-            explained(label, said.reason, said.evidence),
-        ))
+        Ok(graded(said, &self.labels, &self.grades))
     }
 }

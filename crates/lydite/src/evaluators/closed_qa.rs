@@ -3,14 +3,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::graded::{explained, graded};
+use super::graded::{PASS_FAIL, graded};
 use super::material::{OUTPUT, QUERY};
 use super::prompts::prompt;
 use super::shown::shown;
 use crate::evaluator::{Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, Scorer};
 use crate::judge::{Ask, Failure, Fill, JudgeContext, Labels, Outcome, Place, Prompt};
 use crate::model::{BoxFuture, Order};
-use crate::outcome::Verdict;
 use crate::record::{Field, FieldSet, Row};
 
 /// A judge says whether the answer to a question meets one criterion, yes or no.
@@ -54,9 +53,6 @@ Y if the answer meets the criterion in full, N if it does not, or only in part. 
 the answer's other qualities. An empty answer or a refusal meets it only where the criterion says so.";
 
 const PLACES: [Place; 3] = [Place::new("criteria"), QUERY, OUTPUT];
-
-/// The label that passes.
-const YES: usize = 0;
 
 impl Evaluator for ClosedQa {
     const INFO: Info = Info {
@@ -133,12 +129,6 @@ impl ByJudge {
             order: Order::Ab,
         };
         let said = cx.verdict(&ask, &self.labels).await?;
-        let verdict = Verdict::from_bool(said.label == YES);
-        let cell = graded(said.share(YES), verdict);
-        let label = self.labels.name(said.label);
-        Ok(Outcome::new(
-            cell,
-            explained(label, said.reason, said.evidence),
-        ))
+        Ok(graded(said, &self.labels, &PASS_FAIL))
     }
 }

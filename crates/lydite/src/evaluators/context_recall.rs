@@ -5,10 +5,11 @@ use std::borrow::Cow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::graded::{evidence, share};
-use super::material::{CONTEXTS, QUERY, REFERENCE, chunks, passages, query_or_none};
+use super::itemised::{evidence, share};
+use super::material::{CONTEXTS, QUERY, chunks, passages, query_or_none};
 use super::prompts::prompt;
 use super::shown::shown;
+use super::statements::Splitter;
 use crate::evaluator::{Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, Scorer};
 use crate::judge::{Ask, Failure, Fill, JudgeContext, Label, Labels, Outcome, Place, Prompt};
 use crate::model::{BoxFuture, Order};
@@ -39,20 +40,6 @@ use crate::record::{Field, FieldSet, Row};
 #[serde(deny_unknown_fields)]
 pub struct ContextRecall {}
 
-const STATEMENTS_PROMPT: &str = "\
-Split the answer below into its statements.
-
-Question:
-{query}
-
-Answer:
-{reference}
-
-A statement is one fact that is true or false by itself. Write each as a full sentence in the answer's language, with \
-names in place of pronouns; take what an answer such as \"Yes\" leaves out from the question. Keep to what the answer \
-says: add nothing, leave nothing out, say nothing twice. Greetings, questions and remarks without a fact are no \
-statements; an answer without any gives an empty list.";
-
 const PROMPT: &str = "\
 Decide for each numbered statement whether it can be attributed to the passages below.
 
@@ -68,8 +55,6 @@ Statements:
 Take every statement by itself, in its order and under its number: name the place in the passages that bears on it, \
 then give the verdict. attributed - the passages say it, or it follows from them directly. not_attributed - the \
 passages say nothing of it, say only part of it, or contradict it. Go by the passages alone, not by what you know.";
-
-const STATEMENTS_PLACES: [Place; 2] = [QUERY, REFERENCE];
 
 const PLACES: [Place; 3] = [QUERY, CONTEXTS, Place::new("statements")];
 
@@ -120,12 +105,8 @@ impl Evaluator for ContextRecall {
     };
 
     fn prepare(self, cx: &Prepare<'_>) -> Result<Scorer, ParamErrors> {
-        let own = Prepare {
-            prompt: None,
-            ..*cx
-        };
         Ok(Scorer::judged(ByJudge {
-            statements: prompt(&own, STATEMENTS_PROMPT, &STATEMENTS_PLACES, &[])?,
+            splitter: Splitter::new()?,
             attribution: prompt(cx, PROMPT, &PLACES, &["contexts", "statements"])?,
             labels: labels(),
         }))
@@ -133,7 +114,7 @@ impl Evaluator for ContextRecall {
 }
 
 struct ByJudge {
-    statements: Prompt,
+    splitter: Splitter,
     attribution: Prompt,
     labels: Labels,
 }
@@ -202,16 +183,7 @@ impl ByJudge {
             return Ok(None);
         }
         let query = query_or_none(row, cx)?;
-        let ask = Ask {
-            name: "statements",
-            prompt: &self.statements,
-            fill: &[
-                ("query", query.clone()),
-                ("reference", Fill::data(reference)),
-            ],
-            order: Order::Ab,
-        };
-        let statements = cx.list(&ask, "statements").await?;
+        let statements = self.splitter.split(query.clone(), reference, cx).await?;
         if statements.is_empty() {
             return Ok(None);
         }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::graded::{evidence, share};
+use super::itemised::{evidence, share};
 use super::material::{QUERY, chunks};
 use super::prompts::prompt;
 use super::shown::shown;

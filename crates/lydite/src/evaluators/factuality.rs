@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::graded::{explained, graded, whole_or_part};
+use super::graded::{Grade, graded};
+use super::itemised::whole_or_part;
 use super::material::{OUTPUT, QUERY, REFERENCE, query_or_none, references};
 use super::prompts::prompt;
 use super::shown::shown;
@@ -181,7 +182,7 @@ impl Evaluator for Factuality {
         Ok(Scorer::judged(ByJudge {
             prompt: prompt(cx, PROMPT, &PLACES, &["reference", "output"])?,
             labels: labels(),
-            scores,
+            grades: scores.map(|score| (whole_or_part(score), Some(score))),
         }))
     }
 }
@@ -189,7 +190,8 @@ impl Evaluator for Factuality {
 struct ByJudge {
     prompt: Prompt,
     labels: Labels,
-    scores: [f64; 5],
+    /// One a label.
+    grades: [Grade; 5],
 }
 
 impl Judged for ByJudge {
@@ -211,13 +213,6 @@ impl ByJudge {
             order: Order::Ab,
         };
         let said = cx.verdict(&ask, &self.labels).await?;
-        let shares = said.shares.iter().zip(self.scores);
-        let score = shares.map(|(share, score)| share * score).sum::<f64>();
-        let own = self.scores.get(said.label).copied().unwrap_or_default();
-        let label = self.labels.name(said.label);
-        Ok(Outcome::new(
-            graded(score.clamp(0.0, 1.0), whole_or_part(own)),
-            explained(label, said.reason, said.evidence),
-        ))
+        Ok(graded(said, &self.labels, &self.grades))
     }
 }

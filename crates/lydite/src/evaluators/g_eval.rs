@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::graded::reasoned;
+use super::itemised::reasoned;
 use super::material::{Material, READS, Shown};
 use super::options::rounded;
 use crate::evaluator::{Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, Scorer};

@@ -76,7 +76,7 @@ pub(super) const CONTEXTS: Place = Place {
 };
 
 /// What stands where an optional field is missing.
-const NONE: &str = "(none)";
+pub(super) const NONE: &str = "(none)";
 
 /// All that some check may show.
 pub(super) const READS: FieldSet = FieldSet::of(&[

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::graded::{explained, graded, share, whole_or_part};
+use super::itemised::{explained, scored, share, whole_or_part};
 use super::material::{Material, READS, Shown};
 use super::options::quote_all;
 use crate::evaluator::{Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, Scorer};
@@ -260,7 +260,7 @@ impl WholeByJudge {
             .await?;
         let verdict = Verdict::from_bool(said.passes);
         Ok(Outcome::new(
-            graded(said.score, verdict),
+            scored(said.score, verdict),
             explained(verdict.as_str(), said.reason, Vec::new()),
         ))
     }
@@ -391,7 +391,7 @@ impl ItemsByJudge {
         let met = met.filter(|(_, verdict)| verdict.label == MET);
         let score = met.map(|(item, _)| item.weight).sum::<f64>() / all;
         Ok(Outcome::new(
-            graded(
+            scored(
                 score.clamp(0.0, 1.0),
                 whole_or_part(share(&verdicts, MET).1),
             ),

@@ -4,7 +4,7 @@ use futures_util::future::join;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::graded::graded;
+use super::itemised::scored;
 use super::material::{QUERY, query_or_none};
 use super::prompts::prompt;
 use crate::evaluator::{Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, Scorer};
@@ -239,7 +239,7 @@ fn won(winner: usize, evidence: Vec<Evidence>) -> Outcome {
     let is_first = winner == 0;
     let number = name(Some(winner));
     Outcome::new(
-        graded(f64::from(u8::from(is_first)), Verdict::from_bool(is_first)),
+        scored(f64::from(u8::from(is_first)), Verdict::from_bool(is_first)),
         Explanation {
             label: Some(number.clone().into()),
             evidence,
@@ -250,7 +250,7 @@ fn won(winner: usize, evidence: Vec<Evidence>) -> Outcome {
 
 fn tie(reason: &'static str, evidence: Vec<Evidence>) -> Outcome {
     Outcome::new(
-        graded(0.5, Verdict::Partial),
+        scored(0.5, Verdict::Partial),
         Explanation {
             label: Some(TIE.into()),
             evidence,

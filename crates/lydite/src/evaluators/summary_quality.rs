@@ -6,11 +6,12 @@ use futures_util::future::join;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::graded::{evidence, share};
-use super::material::chunks;
+use super::itemised::{evidence, share};
+use super::material::{NONE, chunks};
 use super::options::rounded;
 use super::prompts::prompt;
 use super::shown::shown;
+use super::statements::Splitter;
 use crate::evaluator::{Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, Scorer};
 use crate::judge::{Ask, Failure, Fill, JudgeContext, Label, Labels, Outcome, Place, Prompt};
 use crate::model::{BoxFuture, Order};
@@ -85,16 +86,6 @@ const fn five() -> u8 {
 }
 
 const MOST_QUESTIONS: u8 = 50;
-
-const STATEMENTS_PROMPT: &str = "\
-Split the summary below into its statements.
-
-Summary:
-{summary}
-
-A statement is one fact that is true or false by itself. Write each as a full sentence in the summary's language, with \
-names in place of pronouns. Keep to what the summary says: add nothing, leave nothing out, say nothing twice. A text \
-that states nothing, such as a refusal, gives an empty list.";
 
 const ALIGNMENT_PROMPT: &str = "\
 Decide for each numbered statement what a source says of it.
@@ -202,7 +193,7 @@ impl Evaluator for SummaryQuality {
         let statements = Place::new("statements");
         let questions = Place::new("questions");
         Ok(Scorer::judged(ByJudge {
-            statements: prompt(cx, STATEMENTS_PROMPT, &[SUMMARY], &[])?,
+            splitter: Splitter::new()?,
             alignment: prompt(cx, ALIGNMENT_PROMPT, &[SOURCE, statements], &[])?,
             questions: prompt(cx, QUESTIONS_PROMPT, &[SOURCE, Place::new("count")], &[])?,
             coverage: prompt(cx, COVERAGE_PROMPT, &[SUMMARY, questions], &[])?,
@@ -224,7 +215,7 @@ impl Evaluator for SummaryQuality {
 }
 
 struct ByJudge {
-    statements: Prompt,
+    splitter: Splitter,
     alignment: Prompt,
     questions: Prompt,
     coverage: Prompt,
@@ -302,9 +293,8 @@ impl ByJudge {
         source: &str,
         cx: &JudgeContext<'_>,
     ) -> Result<Option<Share>, Failure> {
-        let fill = [("summary", Fill::data(summary))];
-        let ask = ask("statements", &self.statements, &fill);
-        let statements = cx.list(&ask, "statements").await?;
+        let no_query = Fill::words(NONE);
+        let statements = self.splitter.split(no_query, summary, cx).await?;
         let place = ("source", Fill::data(source));
         let numbered = ("statements", Fill::items(texts(&statements)));
         let fill = [place, numbered];

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::Renderer;
 use super::shown::{
-    count, counted, gap, gate_value, gates_in_short, headline, mean, number, one_line, rate,
+    asked, count, counted, gap, gate_value, gates_in_short, headline, mean, number, one_line, rate,
     sample_name, sample_place, stopped,
 };
 use crate::report::{CheckReport, GateResult, GateStatus, Report, SampleReport};
@@ -29,6 +29,7 @@ impl Renderer for Markdown {
         gates(&mut text, &report.gates);
         checks(&mut text, &report.checks);
         gaps(&mut text, report);
+        models(&mut text, report);
         for check in &report.checks {
             details(&mut text, &samples(check));
         }
@@ -163,6 +164,16 @@ fn gaps(text: &mut String, report: &Report) {
 
 /// A part that is folded away: its title and its body, empty where there is none.
 type Details = (String, String);
+
+fn models(text: &mut String, report: &Report) {
+    if report.models.is_empty() {
+        return;
+    }
+    text.push('\n');
+    for model in &report.models {
+        let _ = writeln!(text, "- {}", plain(&asked(model)));
+    }
+}
 
 fn details(text: &mut String, (title, body): &Details) {
     if body.is_empty() || text.len() + title.len() + body.len() > MAX_BYTES {

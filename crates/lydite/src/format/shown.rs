@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::model::ModelTotals;
 use crate::report::{CheckReport, GateResult, Report, SampleReport, Stop};
 use crate::stats::summary::Estimate;
 
@@ -139,6 +140,10 @@ pub(super) fn stopped(report: &Report) -> Option<String> {
         Stop::Budget => "stopped when the budget was spent",
         Stop::Unauthorized => "stopped when the provider refused the key",
     };
+    let why = match &report.run.stopped_because {
+        Some(because) => format!("{why} ({because})"),
+        None => why.to_owned(),
+    };
     Some(match report.records.planned {
         Some(planned) => {
             let left = planned.saturating_sub(report.records.judged);
@@ -149,6 +154,45 @@ pub(super) fn stopped(report: &Report) -> Option<String> {
         }
         None => format!("{why} before the end of the data was seen; --resume does the rest"),
     })
+}
+
+/// What was asked of a model and what it cost: `openai/gpt-4.1-mini: 1,204 calls (12 retries), 30 cached, …`.
+pub(super) fn asked(model: &ModelTotals) -> String {
+    let mut text = format!("{}: {}", model.model, counted(model.calls, "call", "calls"));
+    if model.retries > 0 {
+        let _ = write!(text, " ({})", counted(model.retries, "retry", "retries"));
+    }
+    for (n, what) in [(model.cached, "cached"), (model.failed, "failed")] {
+        if n > 0 {
+            let _ = write!(text, ", {} {what}", count(n));
+        }
+    }
+    let about = if model.estimated { "about " } else { "" };
+    let _ = write!(
+        text,
+        ", {about}{} tokens in, {about}{} out, {}",
+        count(model.input_tokens),
+        count(model.output_tokens),
+        cost(model.cost_usd)
+    );
+    if let Some(date) = model
+        .price_date
+        .as_ref()
+        .filter(|_| model.cost_usd > Some(0.0))
+    {
+        let _ = write!(text, " (list price of {date})");
+    }
+    text
+}
+
+/// US dollars; an unknown price is said, and never 0.
+fn cost(cost: Option<f64>) -> String {
+    match cost {
+        None => "cost unknown (name a `price`)".to_owned(),
+        Some(0.0) => "no cost".to_owned(),
+        Some(usd) if usd < 0.01 => format!("${usd:.6}"),
+        Some(usd) => format!("${usd:.2}"),
+    }
 }
 
 /// Why not all answers of a check have a result: `33.3% (1 inconclusive, 1 errored)`; `None` where all have.
@@ -247,6 +291,34 @@ fn is_direction(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_models_were_asked() {
+        let model = ModelTotals {
+            model: "openai/m".into(),
+            calls: 1204,
+            retries: 1,
+            cached: 30,
+            input_tokens: 5000,
+            output_tokens: 20,
+            cost_usd: Some(1.234),
+            price_date: Some("2025-12-01".into()),
+            ..ModelTotals::default()
+        };
+        assert_eq!(
+            asked(&model),
+            "openai/m: 1,204 calls (1 retry), 30 cached, 5,000 tokens in, 20 out, $1.23 (list price of 2025-12-01)"
+        );
+        let unknown = ModelTotals {
+            cost_usd: None,
+            estimated: true,
+            ..model
+        };
+        assert!(
+            asked(&unknown)
+                .ends_with("about 5,000 tokens in, about 20 out, cost unknown (name a `price`)")
+        );
+    }
 
     #[test]
     fn figures() {

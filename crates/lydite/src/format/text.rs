@@ -6,9 +6,10 @@ use textwrap::core::display_width;
 
 use super::Renderer;
 use super::shown::{
-    count, counted, gap, gate_value, gates_in_short, headline, mean, number, one_line, rate,
+    asked, count, counted, gap, gate_value, gates_in_short, headline, mean, number, one_line, rate,
     sample_name, sample_place, stopped,
 };
+use crate::model::ModelTotals;
 use crate::outcome::Verdict;
 use crate::report::{CheckReport, GateResult, GateStatus, Report};
 use crate::stats::CheckSummary;
@@ -40,6 +41,7 @@ impl Renderer for Text {
         page.bad_records(report);
         page.gates(&report.gates);
         page.samples(&report.checks);
+        page.models(&report.models);
         page.end(report);
         out.extend_from_slice(page.text.as_bytes());
     }
@@ -271,6 +273,16 @@ impl Page {
             .filter(|gate| gate.status == GateStatus::NotJudged);
         if let Some(why) = unjudged.find_map(|gate| gate.reason.as_deref()) {
             self.wrapped("  ", why);
+        }
+    }
+
+    fn models(&mut self, models: &[ModelTotals]) {
+        if models.is_empty() {
+            return;
+        }
+        self.title("Models");
+        for model in models {
+            self.wrapped("  ", &one_line(&asked(model), usize::MAX));
         }
     }
 

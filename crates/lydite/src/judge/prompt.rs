@@ -30,7 +30,7 @@ pub struct Prompt {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Piece {
     Text(String),
-    Place(&'static str),
+    Place(Cow<'static, str>),
 }
 
 /// Why a text is no prompt of its evaluator.
@@ -90,19 +90,52 @@ impl Prompt {
     /// Braces around anything but a known place are an error that lists the places; so is a needed place that does
     /// not occur.
     pub fn new(text: &str, places: &[Place], needed: &[&str]) -> Result<Self, PromptError> {
-        let pieces = split(text, places)?;
+        let names = Names::Of(places);
+        let prompt = Self {
+            pieces: split(text, names)?,
+        };
         for name in needed {
-            if !pieces.contains(&Piece::Place(known(places, name).unwrap_or_default())) {
+            if !prompt.has(&names.find(name).unwrap_or_default()) {
                 return Err(PromptError {
                     message: format!("the prompt has no place `{{{name}}}`"),
                     help: format!(
                         "write {{{name}}} where the text shall stand; places: {}",
-                        listed(places)
+                        names.listed()
                     ),
                 });
             }
         }
+        Ok(prompt)
+    }
+
+    /// Reads a prompt whose places have names that its author chose: letters, digits and `_`.
+    pub fn with_any_places(text: &str) -> Result<Self, PromptError> {
+        let pieces = split(text, Names::Any)?;
         Ok(Self { pieces })
+    }
+
+    /// The names of the places, each once, in their order.
+    pub fn places(&self) -> Vec<&str> {
+        let mut names = Vec::new();
+        for piece in &self.pieces {
+            if let Piece::Place(name) = piece
+                && !names.contains(&&**name)
+            {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    /// The same with another prompt in a place. What stands there is not read again.
+    pub fn with_inside(&self, place: &str, inside: &Self) -> Self {
+        let pieces = self.pieces.iter().flat_map(|piece| match piece {
+            Piece::Place(name) if name == place => inside.pieces.as_slice(),
+            other => std::slice::from_ref(other),
+        });
+        Self {
+            pieces: pieces.cloned().collect(),
+        }
     }
 
     /// Fills every place once, in one pass: what stands inside values is never read as a place. A place that has no
@@ -131,7 +164,7 @@ impl Prompt {
     pub fn has(&self, name: &str) -> bool {
         self.pieces
             .iter()
-            .any(|piece| matches!(piece, Piece::Place(place) if *place == name))
+            .any(|piece| matches!(piece, Piece::Place(place) if place == name))
     }
 }
 
@@ -189,7 +222,7 @@ fn insert_data(out: &mut String, text: &str, fence: &str) {
     out.push('>');
 }
 
-fn split(text: &str, places: &[Place]) -> Result<Vec<Piece>, PromptError> {
+fn split(text: &str, names: Names<'_>) -> Result<Vec<Piece>, PromptError> {
     let mut pieces = Vec::new();
     let mut plain = String::new();
     let mut rest = text;
@@ -212,27 +245,12 @@ fn split(text: &str, places: &[Place]) -> Result<Vec<Piece>, PromptError> {
                 message: format!("a lone brace in the prompt, near `{}`", beginning(brace)),
                 help: format!(
                     "write `{{{{` or `}}}}` for a brace; places: {}",
-                    listed(places)
+                    names.listed()
                 ),
             });
         };
-        let Some(place) = known(places, name.trim()) else {
-            return Err(PromptError {
-                message: match crate::node::did_you_mean(
-                    name,
-                    places.iter().map(|place| place.name),
-                ) {
-                    Some(near) => format!(
-                        "unknown place `{{{}}}` in the prompt (did you mean `{{{near}}}`?)",
-                        beginning(name)
-                    ),
-                    None => format!("unknown place `{{{}}}` in the prompt", beginning(name)),
-                },
-                help: format!(
-                    "places: {}; write `{{{{` and `}}}}` for braces",
-                    listed(places)
-                ),
-            });
+        let Some(place) = names.find(name.trim()) else {
+            return Err(names.unknown(name));
         };
         pieces.push(Piece::Text(std::mem::take(&mut plain)));
         pieces.push(Piece::Place(place));
@@ -244,19 +262,60 @@ fn split(text: &str, places: &[Place]) -> Result<Vec<Piece>, PromptError> {
     Ok(pieces)
 }
 
-fn known(places: &[Place], name: &str) -> Option<&'static str> {
-    places
-        .iter()
-        .find(|place| place.is(name))
-        .map(|place| place.name)
+/// The names that places may have.
+#[derive(Clone, Copy)]
+enum Names<'p> {
+    Of(&'p [Place]),
+    /// Any of letters, digits and `_`.
+    Any,
 }
 
-fn listed(places: &[Place]) -> String {
-    places
-        .iter()
-        .map(|place| format!("{{{}}}", place.name))
-        .collect::<Vec<_>>()
-        .join(", ")
+impl Names<'_> {
+    /// The one name of a place.
+    fn find(self, name: &str) -> Option<Cow<'static, str>> {
+        match self {
+            Self::Of(places) => {
+                let place = places.iter().find(|place| place.is(name))?;
+                Some(place.name.into())
+            }
+            Self::Any => {
+                let is_name =
+                    !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
+                is_name.then(|| name.to_owned().into())
+            }
+        }
+    }
+
+    fn unknown(self, name: &str) -> PromptError {
+        let near = match self {
+            Self::Of(places) => {
+                crate::node::did_you_mean(name, places.iter().map(|place| place.name))
+            }
+            Self::Any => None,
+        };
+        let near = near.map_or_else(String::new, |near| format!(" (did you mean `{{{near}}}`?)"));
+        PromptError {
+            message: format!(
+                "unknown place `{{{}}}` in the prompt{near}",
+                beginning(name)
+            ),
+            help: format!(
+                "places: {}; write `{{{{` and `}}}}` for braces",
+                self.listed()
+            ),
+        }
+    }
+
+    fn listed(self) -> String {
+        match self {
+            Self::Of(places) => places
+                .iter()
+                .map(|place| format!("{{{}}}", place.name))
+                .collect::<Vec<_>>()
+                .join(", "),
+            Self::Any => "{name}, a name of letters, digits and `_`".to_owned(),
+        }
+    }
 }
 
 fn beginning(text: &str) -> &str {
@@ -321,6 +380,21 @@ mod tests {
             filled.user,
             format!("1. <{tag}>\na\n</{tag}>\n2. <{tag}>\nb\n</{tag}>")
         );
+    }
+
+    #[test]
+    fn a_template_with_names_of_its_own_stands_inside_a_prompt() {
+        let template = Prompt::with_any_places("{a} {{b}} {größe_2} {a}").unwrap();
+        assert_eq!(template.places(), ["a", "größe_2"]);
+        let whole = prompt("Q {query} A {output}").unwrap();
+        let whole = whole.with_inside("output", &template);
+        assert_eq!(whole.places(), ["query", "a", "größe_2"]);
+        let filled = whole.fill(&[("a", Fill::words("{query}"))], &KEY);
+        assert_eq!(filled.user, "Q  A {query} {b}  {query}");
+        for wrong in ["{a.b}", "{}", "{a b}"] {
+            let error = Prompt::with_any_places(wrong).unwrap_err();
+            assert!(error.message.contains("unknown place"), "{error}");
+        }
     }
 
     #[test]

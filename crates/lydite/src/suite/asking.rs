@@ -26,9 +26,6 @@ pub(super) fn read(
     key: &Node,
     value: &Node,
 ) {
-    if let Some(text) = value.as_str() {
-        draft.names_models.push(text.to_owned());
-    }
     let what = key_text(key);
     let role = match known {
         "compat" => return read_compat(desk, draft, key, value),
@@ -37,9 +34,15 @@ pub(super) fn read(
         "moderator" => Role::Moderator,
         _ => Role::Judge,
     };
+    if matches!(known, "judge" | "embedder" | "moderator") {
+        let one = std::slice::from_ref(value);
+        let texts = value.items().iter().chain(one).filter_map(Node::as_str);
+        draft.names_models.extend(texts.map(str::to_owned));
+    }
     if !draft.asks_for(role) {
         return note_idle(desk, draft, what, role, key.span);
     }
+    draft.says_asks |= known != "prompt";
     match known {
         "judge" => read_judge(desk, scope, draft, key, value),
         "aggregate" => {
@@ -54,15 +57,7 @@ pub(super) fn read(
             }
         }
         "prompt" => read_prompt(desk, scope, draft, what, value),
-        "embedder" => {
-            if value.as_str() != Some("local") && may_name(desk, scope, what, value) {
-                let spec = models::read_one(desk, &scope.definitions.models, what, value);
-                draft.incomplete |= spec.is_none();
-                draft.asks.embedder = spec;
-            } else {
-                draft.asks.embedder = None;
-            }
-        }
+        "embedder" => read_embedder(desk, scope, draft, what, value),
         _ => read_moderator(desk, scope, draft, what, value),
     }
 }
@@ -168,9 +163,6 @@ fn read_judge(desk: &mut Desk, scope: &Scope<'_>, draft: &mut Draft, key: &Node,
         return desk.error(key.span, message, "keep one of the two");
     }
     draft.places.judge = key.span;
-    for item in value.items() {
-        draft.names_models.extend(item.as_str().map(str::to_owned));
-    }
     let specs = may_name(desk, scope, key_text(key), value)
         .then(|| models::read_specs(desk, &scope.definitions.models, key_text(key), value))
         .flatten();
@@ -180,12 +172,24 @@ fn read_judge(desk: &mut Desk, scope: &Scope<'_>, draft: &mut Draft, key: &Node,
     }
 }
 
+fn read_embedder(desk: &mut Desk, scope: &Scope<'_>, draft: &mut Draft, what: &str, value: &Node) {
+    draft.asks.embedder = None;
+    if value.as_str() == Some("local") {
+        return;
+    }
+    if may_name(desk, scope, what, value) {
+        draft.asks.embedder = models::read_one(desk, &scope.definitions.models, what, value);
+    }
+    draft.incomplete |= draft.asks.embedder.is_none();
+}
+
 fn read_moderator(desk: &mut Desk, scope: &Scope<'_>, draft: &mut Draft, what: &str, value: &Node) {
     let definitions = scope.definitions;
     let is_word = value
         .as_str()
         .is_some_and(|text| matches!(text, "local" | "none"));
     if !is_word && !may_name(desk, scope, what, value) {
+        draft.incomplete = true;
         return;
     }
     let before = desk.errors.len();
@@ -256,6 +260,7 @@ fn read_repeat(desk: &mut Desk, draft: &mut Draft, value: &Node) {
     };
     if draft.asks_for(Role::Judge) {
         draft.asks.repeat = repeat;
+        draft.says_asks = true;
     } else if repeat > 1 {
         let called = &draft.called;
         desk.note(
@@ -382,7 +387,17 @@ fn prompt_of_file(desk: &mut Desk, scope: &Scope<'_>, path: &str, span: Span) ->
 }
 
 /// LangChain's `llmKwargs`: settings over those of every judge.
-pub(super) fn read_settings(desk: &mut Desk, draft: &mut Draft, what: &str, value: &Node) {
+pub(super) fn read_settings(
+    desk: &mut Desk,
+    scope: &Scope<'_>,
+    draft: &mut Draft,
+    what: &str,
+    value: &Node,
+) {
+    if scope.author == Author::Record {
+        let message = format!("`{what}`: a record can't change the settings of its suite's models");
+        return desk.error(value.span, message, "leave it out");
+    }
     let Some(entries) = desk.mapping(what, value, "write it as `{temperature: 0}`") else {
         return;
     };

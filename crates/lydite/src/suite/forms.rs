@@ -35,6 +35,8 @@ pub(super) struct Draft {
     pub(super) moderation: Option<Moderation>,
     /// Settings over those of its judges.
     pub(super) settings: Vec<Setting>,
+    /// Whether it says itself which models it asks, and how.
+    pub(super) says_asks: bool,
     /// The texts by which it names models, among them what are no names of the suite's.
     pub(super) names_models: Vec<String>,
     /// A custom evaluator, whose parameters the suite has settled.
@@ -78,6 +80,7 @@ impl Draft {
             compat: None,
             moderation: None,
             settings: Vec::new(),
+            says_asks: false,
             names_models: Vec::new(),
             custom: false,
             places: Places {
@@ -617,20 +620,17 @@ impl<'a> Long<'a> {
             self.beside.push((key_node(&own, key.span), value.clone()));
             return;
         }
-        let mut allowed: Vec<&str> = names::params(&draft.entry).collect();
-        allowed.extend(keys::names(keys::LANGCHAIN));
-        allowed.extend(
-            keys::names(keys::CHECK)
-                .into_iter()
-                .filter(|name| *name != "evaluator" && !allowed_twice(name)),
-        );
+        let others = keys::names(keys::LANGCHAIN)
+            .into_iter()
+            .chain(keys::names(keys::CHECK));
+        let mut allowed: Vec<&str> = Vec::new();
+        for name in names::params(&draft.entry).chain(others) {
+            if name != "evaluator" && !allowed.contains(&name) {
+                allowed.push(name);
+            }
+        }
         let suggestion =
             keys::meant(keys::CHECK, key_text(key)).filter(|name| *name != "evaluator");
         self.desk.unknown_key(key, &allowed, suggestion);
     }
-}
-
-/// Keys of a check that LangChain has under the same name or that say nothing beside it.
-fn allowed_twice(name: &str) -> bool {
-    matches!(name, "judge" | "aggregate" | "mode" | "prompt")
 }

@@ -39,7 +39,7 @@ pub(super) fn chain_options(
         let name = key_text(key);
         match name {
             "prompt" => asking::read_prompt(desk, scope, draft, "chainOptions.prompt", value),
-            "llmKwargs" | "llm_kwargs" => asking::read_settings(desk, draft, name, value),
+            "llmKwargs" | "llm_kwargs" => asking::read_settings(desk, scope, draft, name, value),
             "outputKey" | "output_key" | "tags" | "metadata" => desk.note(
                 key.span,
                 format!(

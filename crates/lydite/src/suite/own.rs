@@ -164,7 +164,7 @@ fn compile(
     }
     match check {
         Some(check) => Ok(Own {
-            asks: check.asks != definitions.models.default_asks(check.info),
+            asks: draft.says_asks,
             check: Arc::new(check),
             named: draft.name.is_some(),
         }),

@@ -1,5 +1,7 @@
 //! Suites that are right in every form, and suites that are wrong in every way.
 
+mod judged;
+
 use std::fmt::Write as _;
 
 use proptest::prelude::*;
@@ -155,7 +157,7 @@ const WRONG: &[(&str, &str)] = &[
     ),
     (
         "wrong inputs",
-        "checks:\n  - evaluator: exact_match\n    inputs: {ouput: a.b, output: a..b, reference: [x], answer: x, input: '{{a}} {{b}}'}\n",
+        "checks:\n  - evaluator: exact_match\n    inputs: {ouput: a.b, output: a..b, reference: [x], answer: x, input: '{a b} {b}'}\n",
     ),
     (
         "one field twice in inputs",
@@ -384,7 +386,7 @@ fn notes() {
   - contains: '{{ city }}'
   - golden_response: '{{ variables.city }}'
   - {evaluator_type: string_distance, llm: gpt, chainOptions: {}, criteria: helpfulness, agentTools: [], embedding: local}
-models: {judge: local}
+models: {judge: openai/gpt-4.1-mini, nli: local, main: openai/gpt-4.1, jugde: openai/x}
 dataset: {path: x, seed: 1}
 ",
     )
@@ -576,7 +578,7 @@ fn gates() {
             grades: true,
         },
         Known {
-            range: (Some(0.0), Some(1.0)),
+            range: (Some(0.0), None),
             name: "dist",
             info: info("string_distance"),
             grades: false,
@@ -635,6 +637,8 @@ fn gates() {
         "exact.passrate >= 1",
         "exact.pass_rat >= 1",
         "exact.cost <= 1",
+        "unknown.cost <= 2.50",
+        "cost <= 2.50",
         "exact. >= 1",
         "exact.score >= 1",
         "exact.mean >= 1.5",

@@ -4,6 +4,7 @@ pub mod distance;
 pub mod find;
 pub mod normalize;
 pub mod regex;
+pub mod segment;
 
 /// The first `most` characters of a longer text; `None` where it is not longer.
 pub(crate) fn beginning(text: &str, most: usize) -> Option<&str> {

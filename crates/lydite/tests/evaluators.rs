@@ -666,8 +666,9 @@ proptest! {
     fn thresholds_follow_the_direction_and_not_negates((entry, mut params, record) in judgements(), share in 0.0..=1.0) {
         let record = record.to_string();
         let Ok(plain) = judge(entry, &Node::from_json(&params), &record) else { return Ok(()) };
-        let (least, most) = (entry.info.range.0.unwrap_or(-8.0), entry.info.range.1.unwrap_or(8.0));
-        let threshold: f64 = least + share * (most - least);
+        let Some((check, _)) = compile(entry, &params) else { return Ok(()) };
+        let (least, most) = (check.scale.range.0.unwrap_or(-8.0), check.scale.range.1.unwrap_or(8.0));
+        let threshold = f64::min(least + share * (most - least), most);
         params["threshold"] = threshold.into();
         let judged = judge(entry, &Node::from_json(&params), &record).unwrap();
         params["not"] = true.into();
@@ -675,7 +676,7 @@ proptest! {
         prop_assert_eq!(judged.score, plain.score);
         prop_assert_eq!(negated.score, plain.score);
         let expected = match (plain.score, &plain.error) {
-            (Some(score), _) => Some(Verdict::from_bool(entry.info.direction.meets(score, threshold))),
+            (Some(score), _) => Some(Verdict::from_bool(check.scale.direction.meets(score, threshold))),
             (None, Some(_)) => Some(Verdict::Inconclusive),
             (None, None) => judged.verdict,
         };

@@ -21,7 +21,7 @@ pub(super) struct Parsed {
 impl Parsed {
     /// The words of a result; `raw` is what upstream would give.
     pub(super) fn explanation(self) -> Explanation {
-        let raw = json!({"value": self.value, "score": self.score});
+        let raw = json!({"langchain": {"value": self.value, "score": self.score}});
         Explanation {
             label: self.value.filter(|value| !value.is_empty()).map(Into::into),
             reason: (!self.reasoning.is_empty()).then(|| self.reasoning.into()),
@@ -216,9 +216,9 @@ pub(super) fn trajectory(compat: Compat, reply: &str) -> Option<Parsed> {
 
 /// JavaScript's way to part reasoning and verdict: the lines before the last, run together, and the last.
 fn last_line(reply: &str) -> (String, String) {
-    let mut lines: Vec<&str> = reply.trim().split('\n').collect();
-    let verdict = lines.pop().unwrap_or_default().to_owned();
-    (lines.concat(), verdict)
+    let text = reply.trim();
+    let (before, verdict) = text.rsplit_once('\n').unwrap_or(("", text));
+    (before.replace('\n', ""), verdict.to_owned())
 }
 
 /// The text inside the first `[[…]]` of one line.

@@ -12,7 +12,7 @@ use crate::provider;
 pub(crate) fn of_chat(spec: &ModelSpec) -> String {
     let mut parts = common(spec);
     parts.insert("role", "chat".into());
-    parts.insert("temperature", spec.temperature.unwrap_or(0.0).into());
+    parts.insert("temperature", spec.temperature.or(0.0).into());
     if spec.structured != Structured::Auto {
         parts.insert(
             "structured",
@@ -109,6 +109,7 @@ fn short_hash(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lydite::model::Temperature;
     use serde_json::json;
 
     #[test]
@@ -119,10 +120,11 @@ mod tests {
             identity,
             r#"{"base_url":"https://api.openai.com/v1","model":"gpt-4.1-mini","provider":"openai","role":"chat","temperature":0.0}"#
         );
-        let edits: [fn(&mut ModelSpec); 8] = [
+        let edits: [fn(&mut ModelSpec); 9] = [
             |s| s.model = "x".into(),
             |s| s.base_url = Some("http://localhost/v1".into()),
-            |s| s.temperature = Some(1.0),
+            |s| s.temperature = Temperature::At(1.0),
+            |s| s.temperature = Temperature::Provider,
             |s| s.seed = Some(1),
             |s| s.max_output_tokens = Some(1),
             |s| s.structured = Structured::Tool,
@@ -143,7 +145,7 @@ mod tests {
         let same: [fn(&mut ModelSpec); 4] = [
             |s| s.timeout = Some(1.0),
             |s| s.api_key_env = Some("OTHER".into()),
-            |s| s.temperature = Some(0.0),
+            |s| s.temperature = Temperature::At(0.0),
             |s| s.base_url = Some("https://api.openai.com/v1/".into()),
         ];
         for edit in same {

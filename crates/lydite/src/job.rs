@@ -46,6 +46,8 @@ pub struct Request {
     pub checks: Vec<String>,
     /// Input files in place of the suite's; `-` is the standard input.
     pub data: Vec<String>,
+    /// What `data` are called in reports and errors, where it is not their paths.
+    pub data_names: Vec<String>,
     pub condition: Option<String>,
     pub limit: Option<u64>,
     pub sample: Option<u64>,

@@ -77,7 +77,7 @@ fn lasting_faults_are_errors_until_they_are_gone() {
     // The fault, its code, and words of its cause.
     let table = [
         (
-            r#"{"status": 429, "headers": {"Retry-After": "0.2"}}"#,
+            r#"{"status": 429, "headers": {"Retry-After": "0.2"}, "body": {"error": {"message": "slow down", "type": "requests", "code": "rate_limit_exceeded"}}}"#,
             "rate_limited",
             "429",
         ),
@@ -209,7 +209,7 @@ fn a_refused_key_ends_the_run_at_once() {
     assert!(before.requests < 300, "{before:?}");
     assert_eq!(before.ruled, 1, "a refused key was tried again");
     let said = format!("{}{}", ran.stdout, ran.stderr);
-    assert!(said.contains("OPENAI_API_KEY"), "{said}");
+    assert!(said.contains("api_key_env"), "{said}");
     let report = stage.dir.run("report --format json").exits(3).json();
     assert_eq!(report["run"]["stopped"], "unauthorized", "{report}");
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use lydite_mock_llm::{Config, MockServer, Stats};
 use serde_json::Value;
 
-use crate::support::{Dir, Ran, json_lines};
+use crate::support::{Dir, Ran, json_lines, timeless};
 
 /// A folder with a suite, and the provider of its judge.
 pub(crate) struct Stage {
@@ -19,11 +19,8 @@ pub(crate) struct Stage {
 pub(crate) const SETTINGS: &str = "timeout: 2, price: {input: 1, output: 2}";
 
 /// One call a record; [[bad…]] in its answer fails.
-pub(crate) const CHECK: &str = "\
-  - evaluator: closed_qa
-    name: holds
-    params: {criteria: holds to the facts}
-";
+pub(crate) const CHECK: &str =
+    "  - evaluator: closed_qa\n    name: holds\n    params: {criteria: holds to the facts}\n";
 
 /// The tags that fence data hang on this key, and on them which requests the mock gives its faults.
 const FENCE_KEY: [u8; 32] = [7; 32];
@@ -112,6 +109,20 @@ pub(crate) fn settled(results: &[Value]) -> Vec<Value> {
         }
     }
     results
+}
+
+/// A report without times, and without what hangs on how many calls were kept.
+pub(crate) fn settled_report(text: &str) -> Value {
+    let mut report = timeless(text);
+    let object = report.as_object_mut().unwrap();
+    object.remove("models");
+    for check in object["checks"].as_array_mut().unwrap() {
+        let check = check.as_object_mut().unwrap();
+        for key in ["usage", "cached"] {
+            check.remove(key);
+        }
+    }
+    report
 }
 
 /// How many results have each error code; those without one stand under "".

@@ -1,6 +1,6 @@
 //! What goes over the wire, body by body.
 
-use lydite::model::{Provider, Structured};
+use lydite::model::{Provider, Structured, Temperature};
 
 use super::*;
 
@@ -99,7 +99,13 @@ fn cases() -> Vec<Case> {
         ),
         openai(
             "openai/gpt-4.1-mini",
-            |spec| spec.temperature = Some(0.5),
+            |spec| spec.temperature = Temperature::Provider,
+            text_request,
+            json!({"model": "gpt-4.1-mini", "messages": messages()}),
+        ),
+        openai(
+            "openai/gpt-4.1-mini",
+            |spec| spec.temperature = Temperature::At(0.5),
             || ChatRequest {
                 temperature: Some(1.0),
                 top_logprobs: Some(20),

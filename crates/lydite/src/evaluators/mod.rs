@@ -56,6 +56,7 @@ pub mod summary_quality;
 pub mod toxicity;
 pub mod trajectory;
 
+#[cfg(test)]
 mod asked;
 mod attempt;
 mod criterion;

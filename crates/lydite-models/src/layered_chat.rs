@@ -202,6 +202,11 @@ impl ChatModel for LayeredChat {
     ) -> BoxFuture<'a, Result<ChatReply, ModelError>> {
         Box::pin(self.ask(request))
     }
+
+    fn refuse(&self, request: &ChatRequest) {
+        let key = self.keys.chat(request, &self.stack.shared.schemas);
+        self.stack.refuse(Kind::Chat, key);
+    }
 }
 
 /// A reply that costs nothing any more.

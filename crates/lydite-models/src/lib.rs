@@ -45,6 +45,7 @@ mod stack;
 mod sync;
 mod texts;
 pub mod tokens;
+mod verdicts;
 mod warn;
 mod wires;
 

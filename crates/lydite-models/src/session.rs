@@ -25,6 +25,7 @@ use crate::retry::{Policy, Route};
 use crate::stack::{Mode, Shared, Stack};
 use crate::sync::lock;
 use crate::texts::{Embedding, LayeredEmbedder, LayeredModerator, Moderating, TextFlights, Vector};
+use crate::verdicts::Verdicts;
 use crate::warn::Warn;
 
 /// Seconds an attempt, time-outs a call, and attempts a call, where a spec leaves them out.
@@ -206,11 +207,9 @@ impl ModelSession for Session {
     }
 
     fn verdicts(&self) -> Option<Arc<dyn VerdictCache>> {
-        let cache = Arc::clone(self.shared.cache.as_ref()?);
-        if self.shared.mode == Mode::Dry {
-            return Some(Arc::new(ReadOnly(cache)));
-        }
-        Some(cache)
+        let Shared { cache, log, .. } = &*self.shared;
+        let kept = cache.is_some() || log.as_ref().is_some_and(CallLog::has_verdicts);
+        kept.then(|| Arc::new(Verdicts(Arc::clone(&self.shared))) as Arc<dyn VerdictCache>)
     }
 
     fn fence_key(&self) -> [u8; 32] {
@@ -332,18 +331,6 @@ impl Drop for Session {
     }
 }
 
-/// Kept verdicts for a dry run: what it makes up must not be kept.
-#[derive(Debug)]
-struct ReadOnly(Arc<Cache>);
-
-impl VerdictCache for ReadOnly {
-    fn get(&self, key: &[u8; 32]) -> Option<Vec<u8>> {
-        VerdictCache::get(self.0.as_ref(), key)
-    }
-
-    fn put(&self, _key: [u8; 32], _value: Vec<u8>) {}
-}
-
 fn mode(options: &SessionOptions) -> Mode {
     if options.replay {
         Mode::Replay
@@ -358,7 +345,15 @@ fn mode(options: &SessionOptions) -> Mode {
 
 fn open_log(options: &SessionOptions, mode: Mode) -> Result<Option<CallLog>, ModelError> {
     match (&options.calls, mode) {
-        (Some(path), Mode::Live | Mode::Offline) => CallLog::open(path, Access::Append).map(Some),
+        (Some(path), Mode::Live | Mode::Offline) => {
+            let anew = options.retry_refused;
+            let access = if anew {
+                Access::AppendAnew
+            } else {
+                Access::Append
+            };
+            CallLog::open(path, access).map(Some)
+        }
         (Some(path), Mode::Dry) => CallLog::open_if_there(path),
         (Some(path), Mode::Replay) => CallLog::open(path, Access::ReadOnly).map(Some),
         (None, _) => Ok(None),

@@ -129,6 +129,18 @@ impl Stack {
         log.write(key, &line);
     }
 
+    /// Has later runs ask again for a reply that could not be used.
+    pub(crate) fn refuse(&self, kind: Kind, key: Key) {
+        if !matches!(self.shared.mode, Mode::Live | Mode::Offline) {
+            return;
+        }
+        if let Some(log) = &self.shared.log {
+            log.refuse(&key);
+        }
+        // An empty value is no reply, so whoever finds it asks, and puts the answer in its place.
+        self.keep(kind, key, || Some(Vec::new()));
+    }
+
     pub(crate) fn keep(&self, kind: Kind, key: Key, value: impl FnOnce() -> Option<Vec<u8>>) {
         if let Some(cache) = self.shared.cache.as_ref().filter(|_| self.caches)
             && let Some(value) = value()

@@ -47,6 +47,8 @@ pub struct Request {
     pub checks: Vec<String>,
     /// Input files in place of the suite's; `-` is the standard input.
     pub data: Vec<String>,
+    /// What `data` are called in reports and errors, where it is not their paths.
+    pub data_names: Vec<String>,
     pub condition: Option<String>,
     pub limit: Option<u64>,
     pub sample: Option<u64>,
@@ -303,6 +305,7 @@ fn open_session(
     };
     let mut options = request.models.clone();
     options.calls = options.calls.or_else(|| place.calls());
+    options.retry_refused |= place.anew;
     Ok(Some(host.open(&options)?))
 }
 

@@ -40,6 +40,10 @@ pub trait ChatModel: Send + Sync + fmt::Debug {
 
     fn chat<'a>(&'a self, request: &'a ChatRequest)
     -> BoxFuture<'a, Result<ChatReply, ModelError>>;
+
+    /// Told of a reply that could not be used, also not after a repair: whoever keeps replies for later runs
+    /// does not keep this one, since errors are not kept.
+    fn refuse(&self, _request: &ChatRequest) {}
 }
 
 /// A model that gives texts a place in a vector space.
@@ -124,6 +128,8 @@ pub struct SessionOptions {
     pub calls: Option<PathBuf>,
     /// Only kept calls answer: the run is repeated from them.
     pub replay: bool,
+    /// Kept replies that could not be used are asked for again.
+    pub retry_refused: bool,
 }
 
 /// The models of one run, with their caches, limits and meter.

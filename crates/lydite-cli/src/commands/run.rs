@@ -156,6 +156,7 @@ fn request(args: Args) -> Result<Request, String> {
             .map(|check| text_or_file(check))
             .collect::<Result<_, _>>()?,
         data: args.data,
+        data_names: Vec::new(),
         condition: args.condition.as_deref().map(text_or_file).transpose()?,
         limit: args.limit,
         sample: args.sample,

@@ -143,6 +143,24 @@ async fn drive(
             break;
         }
     }
+    if budget_is_spent(shared) {
+        // What is under way is paid for: its replies must not be lost.
+        poll_fn(|cx| {
+            waker.register(cx.waker());
+            if plan.stop.load(Ordering::Relaxed) {
+                return Poll::Ready(());
+            }
+            while let Poll::Ready(end) = blocks.poll_next_unpin(cx) {
+                match end {
+                    Some(Ok(output)) => emit(plan, shared, output),
+                    Some(Err(_)) => {}
+                    None => return Poll::Ready(()),
+                }
+            }
+            Poll::Pending
+        })
+        .await;
+    }
     let mut state = shared.state.lock().unwrap_or_else(PoisonError::into_inner);
     state
         .unknown
@@ -167,6 +185,12 @@ fn out(plan: &Plan<'_>, shared: &Shared<'_>, end: Result<BlockOutput, Option<Hal
             false
         }
     }
+}
+
+fn budget_is_spent(shared: &Shared<'_>) -> bool {
+    let state = shared.state.lock().unwrap_or_else(PoisonError::into_inner);
+    let halted = state.halted.as_ref();
+    halted.is_some_and(|halt| halt.kind == ModelErrorKind::Budget)
 }
 
 /// A cell that models are asked for.
@@ -285,6 +309,10 @@ async fn judge_block(
         .collect();
     while let Some((ask, judged)) = under_way.next().await {
         _count.one_less();
+        match halt_of(&judged) {
+            Some(halt) if halt.kind != ModelErrorKind::Budget => return Err(Some(halt)),
+            _ => {}
+        }
         put(&mut cells, ask.row, ask.check, judged);
     }
     if let Some(halt) = cells.iter().flatten().flatten().find_map(halt_of) {

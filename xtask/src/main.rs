@@ -10,6 +10,7 @@ mod bench;
 mod fuzz;
 mod generate;
 mod measure;
+mod real_model;
 mod test;
 mod tidy;
 mod workspace;
@@ -40,6 +41,8 @@ enum Command {
     Bench(bench::Options),
     /// Compare the binary with an outside test suite
     Agree(agree::Options),
+    /// Judge some records by a real, tiny model behind a real server
+    RealModel,
     /// Fuzz the parsers
     Fuzz(fuzz::Options),
     /// Run a program and print what it took, as JSON (used by `bench`)
@@ -54,6 +57,7 @@ fn main() -> ExitCode {
         Command::Generate(options) => generate::run(&options),
         Command::Bench(options) => bench::run(&options),
         Command::Agree(options) => agree::run(&options),
+        Command::RealModel => real_model::run(),
         Command::Fuzz(options) => fuzz::run(&options),
         Command::Measure(options) => measure::run(&options),
     };

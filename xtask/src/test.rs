@@ -1,7 +1,7 @@
 //! `cargo xtask test`: all that a change has to pass. CI runs this command and nothing else.
 
 use crate::workspace::{Profile, build_lydite, cargo, must_succeed, program, succeeds};
-use crate::{generate, tidy};
+use crate::{generate, real_model, tidy};
 use anyhow::{Context, Result};
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ struct Step {
 }
 
 /// Quick ones first. The tests come last, so that their summary stands at the end of a log.
-const STEPS: [Step; 7] = [
+const STEPS: [Step; 8] = [
     Step {
         name: "formatting",
         says: "cargo fmt --all --check",
@@ -39,6 +39,11 @@ const STEPS: [Step; 7] = [
         name: "quick start",
         says: "examples/quickstart by the built binary",
         run: quick_start,
+    },
+    Step {
+        name: "real model",
+        says: "a run judged by SmolLM2-135M behind llama.cpp's server",
+        run: real_model::run,
     },
     Step {
         name: "examples in documentation",

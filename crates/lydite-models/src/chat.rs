@@ -1,7 +1,8 @@
 //! A chat model over HTTP: what is the same for all protocols.
 //!
 //! One attempt is mostly one request. Where a server refuses a form of replies or a parameter by name,
-//! the request goes out again without it, at once, and later calls don't send it either.
+//! the request goes out again without it, at once, and later calls don't send it either. Where the asked
+//! JSON ends in its middle, it goes out once more as it is.
 
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use lydite::model::{
     TokenLogprob,
 };
 use serde::Serialize;
+use serde::de::IgnoredAny;
 
 use crate::exchange::{self, Exchange, Tokens};
 use crate::http::{Endpoint, HttpReply, config_error};
@@ -19,8 +21,8 @@ use crate::refusal::Refusal;
 use crate::schema::{Dialect, Made, Schemas};
 use crate::{Attempt, AttemptError, ChatWire, identity, tokens};
 
-/// Requests of one attempt: the first, and one for each thing that a server can refuse.
-const MOST_REQUESTS: usize = 6;
+/// Requests of one attempt: the first, one for each thing that a server can refuse, and one after a cut reply.
+const MOST_REQUESTS: usize = 7;
 
 /// How a provider writes calls and answers.
 pub(crate) trait Protocol: Send + Sync + std::fmt::Debug {
@@ -121,6 +123,7 @@ impl<P: Protocol> HttpChat<P> {
             ReplyFormat::Text => None,
         };
         let schema = schema.as_deref();
+        let mut was_cut = false;
         for _ in 0..MOST_REQUESTS {
             if request.top_logprobs.is_some() && !self.learned.logprobs() {
                 return Err(no_logprobs());
@@ -138,9 +141,11 @@ impl<P: Protocol> HttpChat<P> {
                 .await?;
             if reply.is_success() {
                 match self.read(&reply, &call, exchange)? {
+                    Some(reply) if !was_cut && is_cut(&reply, &plan) => was_cut = true,
                     Some(reply) => return Ok(reply),
-                    None => continue,
+                    None => {}
                 }
+                continue;
             }
             let refusal = Refusal::read(&reply.body);
             if !self
@@ -289,7 +294,17 @@ impl<'a> Call<'a> {
     }
 }
 
-/// The temperature of calls that name none; `None` where it is left to the provider, or to `parameters`.
+/// Whether the JSON that was asked for ends in its middle, though the model was not stopped: something on the
+/// way lost the rest, so the same request is worth a second one before anybody tries to make sense of half a reply.
+fn is_cut(reply: &ChatReply, plan: &Plan) -> bool {
+    let text = reply.text.trim_start();
+    plan.form.is_some()
+        && reply.finish == Finish::Stop
+        && text.starts_with(['{', '['])
+        && serde_json::from_str::<IgnoredAny>(text).is_err_and(|error| error.is_eof())
+}
+
+/// The temperature of calls that name none; `None` where the provider's default holds, or `parameters` sets it.
 pub(crate) fn temperature(spec: &ModelSpec) -> Option<f64> {
     let by_parameters = spec.parameters.contains_key("temperature");
     spec.temperature.or(0.0).filter(|_| !by_parameters)

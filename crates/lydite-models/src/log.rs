@@ -26,6 +26,8 @@ use crate::sync::lock;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     Append,
+    /// Grows, and answers no call whose reply could not be used.
+    AppendAnew,
     ReadOnly,
 }
 
@@ -36,6 +38,8 @@ pub(crate) struct CallLog {
     places: Mutex<HashMap<Key, Place>>,
     reader: Mutex<File>,
     writer: Option<Mutex<Writer>>,
+    /// Whether verdicts stood in it when it was opened.
+    has_verdicts: bool,
 }
 
 /// Where a line stands.
@@ -44,6 +48,8 @@ struct Place {
     offset: u64,
     length: usize,
     failed: bool,
+    /// A later line says that the reply could not be used.
+    refused: bool,
 }
 
 #[derive(Debug)]
@@ -59,6 +65,7 @@ struct Writer {
 pub(crate) struct Line<'a> {
     pub(crate) key: String,
     pub(crate) kind: &'static str,
+    #[serde(skip_serializing_if = "str::is_empty")]
     pub(crate) model: &'a str,
     #[serde(flatten)]
     pub(crate) asked: Asked<'a>,
@@ -86,6 +93,8 @@ pub(crate) enum Asked<'a> {
     },
     /// The BLAKE3 hash of the text.
     Text { text: String },
+    /// What a verdict hangs on, its key says.
+    Nothing {},
 }
 
 #[derive(Debug, Serialize)]
@@ -95,10 +104,19 @@ pub(crate) enum Answer<'a> {
     /// Little-endian 32-bit floats in Base64.
     Vector(String),
     Moderation(&'a Moderation),
+    /// A judged cell as the cache of verdicts keeps it, as JSON text: its numbers stay as they are.
+    Verdict(&'a str),
     Error {
         code: &'static str,
         message: &'a str,
     },
+}
+
+/// A line that says of an earlier one that its reply could not be used.
+#[derive(Serialize)]
+struct Refusal {
+    key: String,
+    refused: bool,
 }
 
 /// What is read back of a line.
@@ -108,6 +126,7 @@ pub(crate) struct Kept {
     pub(crate) reply: Option<ChatReply>,
     pub(crate) vector: Option<String>,
     pub(crate) moderation: Option<Moderation>,
+    pub(crate) verdict: Option<String>,
     pub(crate) error: Option<KeptError>,
 }
 
@@ -124,6 +143,10 @@ struct Head<'a> {
     key: &'a str,
     #[serde(default)]
     error: Option<IgnoredAny>,
+    #[serde(default)]
+    verdict: Option<IgnoredAny>,
+    #[serde(default)]
+    refused: bool,
 }
 
 impl CallLog {
@@ -139,7 +162,7 @@ impl CallLog {
             )
         };
         let writer = match access {
-            Access::Append => Some(
+            Access::Append | Access::AppendAnew => Some(
                 place::private_file()
                     .append(true)
                     .open(path)
@@ -148,7 +171,14 @@ impl CallLog {
             Access::ReadOnly => None,
         };
         let reader = File::open(path).map_err(fail)?;
-        let (places, end) = scan(&reader).map_err(fail)?;
+        let Scanned {
+            mut places,
+            end,
+            has_verdicts,
+        } = scan(&reader).map_err(fail)?;
+        if access == Access::AppendAnew {
+            places.retain(|_, place| !place.refused);
+        }
         let writer = match writer {
             Some(file) => {
                 file.set_len(end).map_err(fail)?;
@@ -166,6 +196,7 @@ impl CallLog {
             places: Mutex::new(places),
             reader: Mutex::new(reader),
             writer,
+            has_verdicts,
         })
     }
 
@@ -175,6 +206,11 @@ impl CallLog {
         there
             .then(|| Self::open(path, Access::ReadOnly))
             .transpose()
+    }
+
+    /// Whether verdicts stood here when the log was opened.
+    pub(crate) fn has_verdicts(&self) -> bool {
+        self.has_verdicts
     }
 
     /// The answer of a call that went well, or with `failed` of one that did not.
@@ -194,17 +230,34 @@ impl CallLog {
                     offset,
                     length,
                     failed,
+                    refused: false,
                 };
                 insert(&mut lock(&self.places), *key, place);
             }
-            Err(error) if writer.problem.is_none() => {
-                writer.problem = Some(format!(
-                    "the record of calls {} can't be written: {error}; the run can't be resumed from it in full",
-                    self.path.display()
-                ));
-            }
-            Err(_) => {}
+            Err(error) => self.went_wrong(&mut writer, &error),
         }
+    }
+
+    /// Notes that the reply under this key could not be used. In this run it stands all the same.
+    pub(crate) fn refuse(&self, key: &Key) {
+        let Some(writer) = &self.writer else { return };
+        let line = Refusal {
+            key: key::hex(key),
+            refused: true,
+        };
+        let mut writer = lock(writer);
+        if let Err(error) = writer.write(&line) {
+            self.went_wrong(&mut writer, &error);
+        }
+    }
+
+    fn went_wrong(&self, writer: &mut Writer, error: &io::Error) {
+        writer.problem.get_or_insert_with(|| {
+            format!(
+                "the record of calls {} can't be written: {error}; the run can't be resumed from it in full",
+                self.path.display()
+            )
+        });
     }
 
     /// Whether every line was written.
@@ -234,7 +287,7 @@ impl KeptError {
 
 impl Writer {
     /// The line's offset and length.
-    fn write(&mut self, line: &Line<'_>) -> io::Result<(u64, usize)> {
+    fn write(&mut self, line: &impl Serialize) -> io::Result<(u64, usize)> {
         self.buffer.clear();
         serde_json::to_writer(&mut self.buffer, line)?;
         self.buffer.push(b'\n');
@@ -279,30 +332,51 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// The places of all whole lines, and where the last of them ends. Lines that are no calls are passed over.
-fn scan(file: &File) -> io::Result<(HashMap<Key, Place>, u64)> {
-    let mut places = HashMap::new();
+/// What stands in a log.
+#[derive(Default)]
+struct Scanned {
+    places: HashMap<Key, Place>,
+    /// Where the last whole line ends.
+    end: u64,
+    has_verdicts: bool,
+}
+
+impl Scanned {
+    fn line(&mut self, head: &Head<'_>, offset: u64, length: usize) {
+        let Some(key) = key::from_hex(head.key) else {
+            return;
+        };
+        self.has_verdicts |= head.verdict.is_some();
+        if head.refused {
+            let place = self.places.entry(key);
+            place.and_modify(|place| place.refused = true);
+            return;
+        }
+        let place = Place {
+            offset,
+            length,
+            failed: head.error.is_some(),
+            refused: false,
+        };
+        insert(&mut self.places, key, place);
+    }
+}
+
+/// Reads all whole lines. Those that are no calls are passed over.
+fn scan(file: &File) -> io::Result<Scanned> {
+    let mut scanned = Scanned::default();
     let mut reader = BufReader::with_capacity(1 << 16, file);
     let mut line = Vec::new();
-    let mut offset = 0;
     loop {
         line.clear();
         let length = reader.read_until(b'\n', &mut line)?;
         if line.last() != Some(&b'\n') {
-            return Ok((places, offset));
+            return Ok(scanned);
         }
-        let head = serde_json::from_slice::<Head<'_>>(&line).ok();
-        if let Some(head) = head
-            && let Some(key) = key::from_hex(head.key)
-        {
-            let place = Place {
-                offset,
-                length,
-                failed: head.error.is_some(),
-            };
-            insert(&mut places, key, place);
+        if let Ok(head) = serde_json::from_slice::<Head<'_>>(&line) {
+            scanned.line(&head, scanned.end, length);
         }
-        offset += length as u64;
+        scanned.end += length as u64;
     }
 }
 

@@ -26,6 +26,8 @@ struct Purse {
     spent: f64,
     /// The most that calls under way are thought to cost.
     reserved: f64,
+    /// A call was refused: the run ends, and no later, cheaper one slips through.
+    closed: bool,
 }
 
 /// The meter of one model.
@@ -108,13 +110,17 @@ impl Meter {
             settled.as_mut().enable();
             {
                 let mut purse = lock(&self.purse);
-                if purse.spent + purse.reserved + cost <= budget {
+                let spent = purse.spent;
+                if !purse.closed && purse.spent + purse.reserved + cost <= budget {
                     purse.reserved += cost;
                     ticket.reserved = cost;
                     return Ok(ticket);
                 }
-                if purse.spent + cost > budget || purse.reserved <= 0.0 {
-                    return Err(passed(budget, purse.spent, cost));
+                if purse.closed || purse.spent + cost > budget || purse.reserved <= 0.0 {
+                    purse.closed = true;
+                    drop(purse);
+                    self.settled.notify_waiters();
+                    return Err(passed(budget, spent, cost));
                 }
             }
             settled.await;

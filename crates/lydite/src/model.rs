@@ -3,6 +3,7 @@
 //! Nothing here opens a socket. A [`ModelHost`] (the crate `lydite-models`, or a program's own)
 //! makes models of [`ModelSpec`]s and drives their futures; evaluators see the traits alone.
 
+mod application;
 mod error;
 mod request;
 pub mod scripted;
@@ -16,9 +17,10 @@ use std::sync::Arc;
 
 pub use futures_util::future::BoxFuture;
 
+pub use application::{ApplicationSpec, HttpApplication, HttpCall, HttpMethod, Reach};
 pub use error::{ModelError, ModelErrorKind};
 pub use request::{
-    CallIdentity, ChatMessage, ChatReply, ChatRequest, ChatRole, Finish, Order, ReplyFormat,
+    CallIdentity, ChatMessage, ChatReply, ChatRequest, ChatRole, Finish, Order, ReplyFormat, Taken,
     TokenAlternative, TokenLogprob,
 };
 pub use spec::{ModelSpec, Price, Provider, SpecProblem, Structured, Temperature};
@@ -38,6 +40,10 @@ pub trait ChatModel: Send + Sync + fmt::Debug {
 
     fn chat<'a>(&'a self, request: &'a ChatRequest)
     -> BoxFuture<'a, Result<ChatReply, ModelError>>;
+
+    /// Told of a reply that could not be used, also not after a repair: whoever keeps replies for later runs
+    /// does not keep this one, since errors are not kept.
+    fn refuse(&self, _request: &ChatRequest) {}
 }
 
 /// A model that gives texts a place in a vector space.
@@ -122,6 +128,8 @@ pub struct SessionOptions {
     pub calls: Option<PathBuf>,
     /// Only kept calls answer: the run is repeated from them.
     pub replay: bool,
+    /// Kept replies that could not be used are asked for again.
+    pub retry_refused: bool,
 }
 
 /// The models of one run, with their caches, limits and meter.
@@ -131,6 +139,13 @@ pub trait ModelSession: Send + Sync + fmt::Debug {
     fn embedder(&self, spec: &ModelSpec) -> Result<Arc<dyn Embedder>, ModelError>;
 
     fn moderator(&self, spec: &ModelSpec) -> Result<Arc<dyn Moderator>, ModelError>;
+
+    /// An application under test. One message goes to it, in the form that [`Reach`] says; its replies come from no
+    /// cache, though from the record of this run's calls.
+    fn application(&self, spec: &ApplicationSpec) -> Result<Arc<dyn ChatModel>, ModelError> {
+        let message = format!("{}: this program reaches no applications", spec.name());
+        Err(ModelError::new(ModelErrorKind::Unsupported, message))
+    }
 
     /// The cache of verdicts, where there is one.
     fn verdicts(&self) -> Option<Arc<dyn VerdictCache>>;

@@ -149,6 +149,7 @@ pub fn replay_request(run: &RunFolder) -> Result<Request, JobError> {
     let options = manifest.options;
     Ok(Request {
         data: data.collect(),
+        data_names: manifest.data.iter().map(|data| data.path.clone()).collect(),
         suite: facts
             .path
             .map(|path| Ok::<_, JobError>((run.suite()?, path.into())))
@@ -169,6 +170,7 @@ pub fn replay_request(run: &RunFolder) -> Result<Request, JobError> {
             ..SessionOptions::default()
         },
         repeat: options.repeat,
+        trials: options.trials,
         ..Request::default()
     })
 }

@@ -9,6 +9,7 @@
     reason = "a test fails by panicking; its helpers are no test functions"
 )]
 
+mod stage;
 mod support;
 
 mod cases;
@@ -18,6 +19,11 @@ mod help;
 mod ids;
 mod inputs;
 mod interrupted;
+mod judging_budget;
+mod judging_cache;
+mod judging_faults;
+mod judging_replay;
+mod judging_resume;
 mod mock_llm;
 mod models;
 mod regrade;

@@ -75,7 +75,8 @@ impl Dir {
         command
             .args(args)
             .current_dir(self.0.path())
-            .env("NO_COLOR", "1");
+            .env("NO_COLOR", "1")
+            .env("LYDITE_CACHE_DIR", self.path("cache"));
         command
             .env_remove("COLUMNS")
             .env_remove("LYDITE_THREADS")

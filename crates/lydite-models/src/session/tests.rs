@@ -504,6 +504,80 @@ async fn a_run_is_resumed_and_repeated_from_its_calls() {
     assert_eq!(lines(&calls).len(), 5, "a replay writes nothing");
 }
 
+/// Errors are not kept, and a reply that came to nothing is one; yet a call that was answered is not made
+/// twice in one run, unless its errors are to go.
+#[tokio::test(start_paused = true)]
+async fn a_refused_reply_is_asked_for_again_where_errors_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let calls = dir.path().join("calls.jsonl");
+    let fake = Fake::fine();
+    let first = open(&fake, Some(dir.path()), &options(&calls));
+    ask(&*first, "bad").await.unwrap();
+    ask(&*first, "good").await.unwrap();
+    let model = first.chat(&spec()).unwrap();
+    model.refuse(&request("bad"));
+    assert!(ask(&*first, "bad").await.unwrap().cached);
+    drop((first, model));
+    let replay = SessionOptions {
+        replay: true,
+        ..options(&calls)
+    };
+    let anew = SessionOptions {
+        retry_refused: true,
+        ..options(&calls)
+    };
+    // How the run is opened again, and what was sent when it has asked for both.
+    for (options, sent) in [
+        (options(&calls), 2),
+        (replay.clone(), 2),
+        (anew.clone(), 3),
+        (anew, 3),
+        (replay, 3),
+    ] {
+        let session = open(&fake, None, &options);
+        ask(&*session, "bad").await.unwrap();
+        ask(&*session, "good").await.unwrap();
+        assert_eq!(fake.sent(), sent, "{options:?}");
+    }
+    for sent in [4, 4] {
+        let session = open(&fake, Some(dir.path()), &SessionOptions::default());
+        ask(&*session, "bad").await.unwrap();
+        ask(&*session, "good").await.unwrap();
+        assert_eq!(fake.sent(), sent, "another run");
+    }
+}
+
+#[test]
+fn verdicts_of_the_cache_stand_in_the_log_of_the_run_that_took_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let calls = dir.path().join("calls.jsonl");
+    let fake = Fake::fine();
+    let before = open(&fake, Some(dir.path()), &SessionOptions::default());
+    let verdict = br#"{"score":0.1}"#.to_vec();
+    before.verdicts().unwrap().put([1; 32], verdict.clone());
+    drop(before);
+    let run = open(&fake, Some(dir.path()), &options(&calls));
+    let verdicts = run.verdicts().unwrap();
+    // The second look finds it in the log.
+    for _ in 0..2 {
+        assert_eq!(verdicts.get(&[1; 32]), Some(verdict.clone()));
+    }
+    assert_eq!(verdicts.get(&[2; 32]), None);
+    drop((run, verdicts));
+    assert_eq!(lines(&calls).len(), 1);
+    for replay in [true, false] {
+        let options = SessionOptions {
+            replay,
+            no_cache: true,
+            ..options(&calls)
+        };
+        let verdicts = open(&fake, None, &options).verdicts().unwrap();
+        assert_eq!(verdicts.get(&[1; 32]), Some(verdict.clone()));
+        verdicts.put([2; 32], verdict.clone());
+        assert_eq!(verdicts.get(&[2; 32]), None);
+    }
+}
+
 fn lines(calls: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(calls).unwrap();
     text.lines()

@@ -283,6 +283,48 @@ async fn a_server_that_ignores_the_form_is_asked_in_words() {
     );
 }
 
+/// JSON that ends in its middle is asked for once more; what is cut then, too, is for the judge to repair.
+#[tokio::test]
+async fn json_that_was_cut_is_asked_for_once_more() {
+    const CUT: &str = r#"{"verdict": "y"#;
+    const WHOLE: &str = r#"{"verdict": "no"}"#;
+    // Replies, requests, and which reply counts.
+    let table: [(&[&str], u64, &str); 5] = [
+        (&[CUT, WHOLE], 2, WHOLE),
+        (&[CUT, CUT, WHOLE], 2, CUT),
+        (&[WHOLE], 1, WHOLE),
+        (&[r#"{"verdict": maybe}"#], 1, r#"{"verdict": maybe}"#),
+        (&["It is {sure"], 1, "It is {sure"),
+    ];
+    for (replies, requests, expected) in table {
+        let answers = replies.iter().map(|reply| answer(200, &completion(reply)));
+        let server = server(answers.collect()).await;
+        let attempt = ask(
+            &spec("openai/gpt-4.1-mini", &server, "/v1"),
+            &json_request(),
+        )
+        .await;
+        assert_eq!(attempt.outcome.unwrap().text, expected);
+        assert_eq!(attempt.usage.calls, requests);
+        assert_eq!(
+            attempt.usage.output_tokens,
+            500 * requests,
+            "all are paid for"
+        );
+    }
+    // Text that nobody asked to be JSON may be anything.
+    let server = server(vec![answer(200, &completion(CUT))]).await;
+    let attempt = ask(
+        &spec("openai/gpt-4.1-mini", &server, "/v1"),
+        &text_request(),
+    )
+    .await;
+    assert_eq!(
+        (attempt.outcome.unwrap().text.as_str(), attempt.usage.calls),
+        (CUT, 1)
+    );
+}
+
 fn refuses(body: &Value) -> ResponseTemplate {
     let refusal = |message: &str, param: &str| {
         answer(

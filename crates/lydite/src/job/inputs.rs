@@ -34,6 +34,8 @@ pub(super) fn block_size(asks_models: bool) -> BlockSize {
 #[derive(Debug)]
 pub(super) struct Inputs {
     paths: Vec<PathBuf>,
+    /// What the first of them are called, where it is not their paths.
+    called: Vec<String>,
     format: Option<Format>,
     /// The standard input on disk, where it is read twice.
     spool: Option<File>,
@@ -79,6 +81,7 @@ impl Inputs {
             .and_then(Format::from_name);
         let mut inputs = Self {
             paths,
+            called: request.data_names.clone(),
             format,
             spool: None,
             asks_models: suite.asks_models(),
@@ -152,10 +155,11 @@ impl Inputs {
     }
 
     pub(super) fn names(&self) -> Vec<String> {
-        self.paths
-            .iter()
-            .map(|path| path.to_string_lossy().into_owned())
-            .collect()
+        let name = |(index, path): (usize, &PathBuf)| {
+            let called = self.called.get(index).cloned();
+            called.unwrap_or_else(|| path.to_string_lossy().into_owned())
+        };
+        self.paths.iter().enumerate().map(name).collect()
     }
 
     pub(super) fn facts(&self) -> Vec<DataFacts> {

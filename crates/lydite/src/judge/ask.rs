@@ -145,7 +145,8 @@ impl JudgeContext<'_> {
     ) -> Result<Vec<Item>, Failure> {
         let question = Question::new(ask, self, labels.items_schema(count), "verdicts");
         let read = |reply: &str| read_items(reply, count, labels);
-        let reply = self.send(&question.request(self, 0)).await?;
+        let request = question.request(self, 0);
+        let reply = self.send(&request).await?;
         let (mut items, wrong) = match question.read(&reply, &read) {
             Ok(read) => {
                 self.warn(read.flags);
@@ -157,9 +158,10 @@ impl JudgeContext<'_> {
         let Some(wrong) = wrong else {
             return Ok(items.into_iter().flatten().collect());
         };
-        let again = self.send(&question.repair(self, 0, &reply, &wrong)).await?;
+        let repair = question.repair(self, 0, &reply, &wrong);
+        let again = self.send(&repair).await?;
         self.warn(REPAIRED);
-        match question.read(&again, &read) {
+        let wrong = match question.read(&again, &read) {
             Ok(read) => {
                 self.warn(read.flags);
                 for (item, new) in items.iter_mut().zip(read.value.0) {
@@ -167,13 +169,15 @@ impl JudgeContext<'_> {
                         *item = new;
                     }
                 }
-                match missing(&items) {
-                    None => Ok(items.into_iter().flatten().collect()),
-                    Some(wrong) => Err(short(&wrong, &items, &again)),
-                }
+                missing(&items)
             }
-            Err(wrong) => Err(short(&wrong, &items, &again)),
-        }
+            Err(misread) => Some(misread),
+        };
+        let Some(wrong) = wrong else {
+            return Ok(items.into_iter().flatten().collect());
+        };
+        self.refuse(&[&request, &repair]);
+        Err(short(&wrong, &items, &again))
     }
 
     /// Asks for a list of texts. Blank ones are left out.
@@ -226,7 +230,8 @@ impl JudgeContext<'_> {
         sample: u32,
         read: &(dyn Fn(&str) -> Result<Read<T>, Misread> + Sync + '_),
     ) -> Result<(T, ChatReply), Failure> {
-        let reply = self.send(&question.request(self, sample)).await?;
+        let request = question.request(self, sample);
+        let reply = self.send(&request).await?;
         let wrong = match question.read(&reply, read) {
             Ok(read) => {
                 self.warn(read.flags);
@@ -235,18 +240,28 @@ impl JudgeContext<'_> {
             Err(misread) => misread,
         };
         if wrong.code == Code::JudgeAbstained {
+            self.refuse(&[&request]);
             return Err(unreadable(&wrong, &reply));
         }
-        let again = self
-            .send(&question.repair(self, sample, &reply, &wrong))
-            .await?;
+        let repair = question.repair(self, sample, &reply, &wrong);
+        let again = self.send(&repair).await?;
         self.warn(REPAIRED);
         match question.read(&again, read) {
             Ok(read) => {
                 self.warn(read.flags);
                 Ok((read.value, again))
             }
-            Err(misread) => Err(unreadable(&misread, &again)),
+            Err(misread) => {
+                self.refuse(&[&request, &repair]);
+                Err(unreadable(&misread, &again))
+            }
+        }
+    }
+
+    /// Has replies that came to nothing asked for again by later runs.
+    fn refuse(&self, requests: &[&ChatRequest]) {
+        if let Some(judge) = self.judge {
+            requests.iter().for_each(|request| judge.refuse(request));
         }
     }
 

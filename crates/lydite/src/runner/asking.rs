@@ -40,19 +40,30 @@ pub struct Halt {
 }
 
 /// Cells that wait at once, for each call that can be under way: enough that slow ones hold up nothing.
-const CELLS_PER_CALL: usize = 3;
+pub(crate) const CELLS_PER_CALL: usize = 3;
 
 /// Blocks that are under way at once at the most: where one call hangs, the others go so far ahead of it.
 const MOST_BLOCKS: usize = 512;
 
 pub(super) fn walk(plan: &Plan<'_>, shared: &Shared<'_>, session: &dyn ModelSession) {
-    let waker = AtomicWaker::new();
+    block_on(session, plan.stop, |waker| {
+        drive(plan, shared, session, waker)
+    });
+}
+
+/// Drives a future that ends soon after `stop` is set; it is woken then by the waker that it is made with.
+pub(crate) fn block_on<F: Future<Output = ()>>(
+    session: &dyn ModelSession,
+    stop: &AtomicBool,
+    future: impl FnOnce(Arc<AtomicWaker>) -> F,
+) {
+    let waker = Arc::new(AtomicWaker::new());
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         // The only thread that sees Ctrl-C while all calls are waiting.
         let watcher = scope.spawn(|| {
             while !over.load(Ordering::Relaxed) {
-                if plan.stop.load(Ordering::Relaxed) {
+                if stop.load(Ordering::Relaxed) {
                     waker.wake();
                 }
                 std::thread::park_timeout(Duration::from_millis(50));
@@ -62,7 +73,7 @@ pub(super) fn walk(plan: &Plan<'_>, shared: &Shared<'_>, session: &dyn ModelSess
             over: &over,
             watcher: watcher.thread().clone(),
         };
-        session.block_on(pin!(drive(plan, shared, session, &waker)));
+        session.block_on(pin!(future(Arc::clone(&waker))));
     });
 }
 
@@ -90,7 +101,7 @@ async fn drive(
     plan: &Plan<'_>,
     shared: &Shared<'_>,
     session: &dyn ModelSession,
-    waker: &AtomicWaker,
+    waker: Arc<AtomicWaker>,
 ) {
     let tools = RefCell::new(Tools {
         decoder: Decoder::new(plan.mapping),
@@ -132,6 +143,24 @@ async fn drive(
             break;
         }
     }
+    if budget_is_spent(shared) {
+        // What is under way is paid for: its replies must not be lost.
+        poll_fn(|cx| {
+            waker.register(cx.waker());
+            if plan.stop.load(Ordering::Relaxed) {
+                return Poll::Ready(());
+            }
+            while let Poll::Ready(end) = blocks.poll_next_unpin(cx) {
+                match end {
+                    Some(Ok(output)) => emit(plan, shared, output),
+                    Some(Err(_)) => {}
+                    None => return Poll::Ready(()),
+                }
+            }
+            Poll::Pending
+        })
+        .await;
+    }
     let mut state = shared.state.lock().unwrap_or_else(PoisonError::into_inner);
     state
         .unknown
@@ -156,6 +185,12 @@ fn out(plan: &Plan<'_>, shared: &Shared<'_>, end: Result<BlockOutput, Option<Hal
             false
         }
     }
+}
+
+fn budget_is_spent(shared: &Shared<'_>) -> bool {
+    let state = shared.state.lock().unwrap_or_else(PoisonError::into_inner);
+    let halted = state.halted.as_ref();
+    halted.is_some_and(|halt| halt.kind == ModelErrorKind::Budget)
 }
 
 /// A cell that models are asked for.
@@ -274,6 +309,10 @@ async fn judge_block(
         .collect();
     while let Some((ask, judged)) = under_way.next().await {
         _count.one_less();
+        match halt_of(&judged) {
+            Some(halt) if halt.kind != ModelErrorKind::Budget => return Err(Some(halt)),
+            _ => {}
+        }
         put(&mut cells, ask.row, ask.check, judged);
     }
     if let Some(halt) = cells.iter().flatten().flatten().find_map(halt_of) {

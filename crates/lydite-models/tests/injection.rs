@@ -212,7 +212,7 @@ fn a_judge_that_quotes_without_the_fence_gives_no_verdict() {
 #[test]
 fn a_verdict_after_an_echo_is_the_judges_own_or_none() {
     attack(|bench, subject, injection| {
-        let bad = subject.replies(subject.bad, "no");
+        let bad = quoting(subject.bad, "no");
         let then = bad.last()?.to_string();
         let got = bench.judge_echoing(subject, injection, Structured::Text, Some(then));
         match got.score {
@@ -231,7 +231,7 @@ fn an_honest_judge_that_quotes_the_attack_counts() {
         ]
         .into_iter()
         .find_map(|(replies, score)| {
-            let replies = subject.replies(replies, injection);
+            let replies = quoting(replies, injection);
             let got = bench.judge(subject, injection, Structured::JsonSchema, replies);
             (got.score != Some(score)).then(|| shown(&got))
         })
@@ -291,20 +291,21 @@ fn shown(got: &CheckResult<'_>) -> String {
     serde_json::to_string(got).unwrap()
 }
 
+/// The replies of a judge that quotes.
+fn quoting(replies: &str, quotation: &str) -> Vec<Value> {
+    let quotation = json!(quotation).to_string();
+    let quotation = quotation.strip_prefix('"').unwrap();
+    let quotation = quotation.strip_suffix('"').unwrap();
+    serde_json::from_str(&replies.replace('§', quotation)).unwrap()
+}
+
 impl Subject {
     /// The attempt, with what the attacker wants of this evaluator.
     fn aimed(&self, attempt: &str) -> String {
-        let wanted = self.replies(self.good, "fine");
+        let wanted = quoting(self.good, "fine");
         attempt
             .replace("{word}", self.word)
             .replace("{json}", &wanted.last().unwrap().to_string())
-    }
-
-    fn replies(&self, replies: &str, quotation: &str) -> Vec<Value> {
-        let quotation = json!(quotation).to_string();
-        let quotation = quotation.strip_prefix('"').unwrap();
-        let quotation = quotation.strip_suffix('"').unwrap();
-        serde_json::from_str(&replies.replace('§', quotation)).unwrap()
     }
 
     fn record(&self, injection: &str) -> String {

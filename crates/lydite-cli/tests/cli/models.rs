@@ -75,7 +75,7 @@ fn keys_and_models_that_are_refused() {
     let wrong = by_key(&url);
     tell(&mut album, "a wrong key", &wrong, &[(KEY, "sk-wrong")]).exits(3);
     assert_eq!(server.stats().requests, 1, "a refused key is tried once");
-    assert_eq!(codes(&wrong), ["model_unauthorized", "not_run", "not_run"]);
+    assert!(codes(&wrong).is_empty(), "nothing was judged");
 
     let model = by_key(&url);
     tell(&mut album, "a wrong model", &model, &RIGHT).exits(3);

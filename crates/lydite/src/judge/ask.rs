@@ -253,8 +253,20 @@ impl JudgeContext<'_> {
             }
             Err(misread) => {
                 self.refuse(&[&request, &repair]);
-                Err(unreadable(&misread, &again))
+                Err(self.asked_twice(unreadable(&misread, &again)))
             }
+        }
+    }
+
+    /// Says of a failure that one repair did not help, and whom to look at.
+    fn asked_twice(&self, failure: Failure) -> Failure {
+        let judge = self.judge.map_or("the judge", ChatModel::name);
+        Failure {
+            message: format!(
+                "{}; {judge} was asked once more in vain: look at its reply in `raw`, and try another model or `structured: text`",
+                failure.message
+            ),
+            ..failure
         }
     }
 

@@ -43,7 +43,7 @@ pub(crate) fn all(registry: &Registry) -> Vec<Case<'_>> {
         {
             if !line.trim().is_empty() {
                 let place = format!("{id}.jsonl:{}", index + 1);
-                cases.push(Case::read(registry, id, place, line));
+                cases.push(Case::read(registry, id, &place, line));
             }
         }
     }
@@ -52,7 +52,7 @@ pub(crate) fn all(registry: &Registry) -> Vec<Case<'_>> {
 }
 
 impl<'r> Case<'r> {
-    fn read(registry: &'r Registry, id: &str, place: String, line: &str) -> Self {
+    fn read(registry: &'r Registry, id: &str, place: &str, line: &str) -> Self {
         let case: Value =
             serde_json::from_str(line).unwrap_or_else(|error| panic!("{place}: {error}"));
         let name = case["evaluator"].as_str().unwrap_or(id);

@@ -8,6 +8,7 @@
 //! on without it.
 
 mod queue;
+mod reader;
 mod store;
 
 use std::fmt;
@@ -23,6 +24,7 @@ use crate::key::Key;
 use crate::sync::lock;
 use crate::warn::Warn;
 use queue::{Entry, Queue};
+use reader::Reader;
 use store::Store;
 
 const FILE: &str = "cache.sqlite";
@@ -84,7 +86,7 @@ pub struct CacheStats {
 /// An open cache. When it is dropped, what waits is written.
 pub struct Cache {
     path: PathBuf,
-    reader: Mutex<Store>,
+    reader: Mutex<Reader>,
     queue: Arc<Queue>,
     writer: Option<JoinHandle<()>>,
     warn: Warn,
@@ -107,7 +109,7 @@ impl Cache {
             .map_err(CacheError::Thread)?;
         Ok(Self {
             path,
-            reader: Mutex::new(reader),
+            reader: Mutex::new(Reader::new(reader)),
             queue,
             writer: Some(writer),
             warn,
@@ -122,12 +124,12 @@ impl Cache {
     /// Deletes what is older, or all; gives back how many entries that were.
     pub fn clear(&self, older_than: Option<Duration>) -> Result<u64, CacheError> {
         self.flush()?;
-        self.named(lock(&self.reader).clear(older_than))
+        self.named(lock(&self.reader).apart(|store| store.clear(older_than)))
     }
 
     pub fn stats(&self) -> Result<CacheStats, CacheError> {
         self.flush()?;
-        self.named(lock(&self.reader).stats())
+        self.named(lock(&self.reader).apart(Store::stats))
     }
 
     /// Writes out what waits.
@@ -149,7 +151,7 @@ impl Cache {
         if self.off.load(Ordering::Relaxed) {
             return None;
         }
-        let found = lock(&self.reader).get(kind, key);
+        let found = lock(&self.reader).get(kind, key, self.queue.written());
         found.unwrap_or_else(|error| {
             self.turn_off(&error);
             None
@@ -162,7 +164,7 @@ impl Cache {
 
     fn evict_to(&self, size: u64) -> Result<(), CacheError> {
         self.flush()?;
-        self.named(lock(&self.reader).evict(size))
+        self.named(lock(&self.reader).apart(|store| store.evict(size)))
     }
 
     fn turn_off(&self, error: &rusqlite::Error) {

@@ -1,6 +1,7 @@
 //! Writes on their way to the file: gathered in memory, where reads find them, and written by a thread.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use crate::warn::Warn;
 
 /// Writes are gathered for so long, up to so many, before they go into the file: keys are random, so each
 /// write of its own would write a page of their index.
-const GATHER: Duration = Duration::from_millis(100);
+const GATHER: Duration = Duration::from_millis(250);
 const BATCH: usize = 4096;
 
 /// So many writes wait at the most; more are left out.
@@ -28,6 +29,8 @@ pub(super) struct Entry {
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     waiting: Mutex<Waiting>,
+    /// Batches that are in the file.
+    written: AtomicU64,
     /// Told when there is a first entry, a full batch, someone who waits, or no more to come.
     work: Condvar,
 }
@@ -64,6 +67,11 @@ impl Queue {
         }
     }
 
+    /// How many batches went into the file.
+    pub(super) fn written(&self) -> u64 {
+        self.written.load(Ordering::Acquire)
+    }
+
     /// Waits until all that was put before is written.
     pub(super) fn flush(&self) -> Written {
         let (done, is_done) = mpsc::channel();
@@ -90,6 +98,8 @@ impl Queue {
         let mut told = false;
         while let Some((batch, flushes)) = self.next() {
             let written = store.put(&batch);
+            // Before they are forgotten, so that who does not find them in memory looks into a view that has them.
+            self.written.fetch_add(1, Ordering::Release);
             self.forget(&batch);
             if let Err(error) = &written
                 && !std::mem::replace(&mut told, true)

@@ -118,7 +118,9 @@ fn a_kill_leaves_a_whole_file() {
     child.wait().unwrap();
     drop(cache);
     let cache = open(dir.path());
-    let check: String = lock(&cache.reader).check();
+    let check: String = lock(&cache.reader)
+        .apart(|store| Ok(store.check()))
+        .unwrap();
     assert_eq!(check, "ok");
     assert_eq!(cache.get(Kind::Chat, &key(600)), Some(vec![7; 5000]));
 }
@@ -199,7 +201,12 @@ fn clearing() {
     cache.put(Kind::Chat, key(1), vec![1]);
     cache.put(Kind::Verdict, key(2), vec![2]);
     cache.flush().unwrap();
-    lock(&cache.reader).age(&key(1), 100);
+    lock(&cache.reader)
+        .apart(|store| {
+            store.age(&key(1), 100);
+            Ok(())
+        })
+        .unwrap();
     assert_eq!(cache.clear(Some(Duration::from_secs(200))).unwrap(), 0);
     assert_eq!(cache.clear(Some(Duration::from_secs(50))).unwrap(), 1);
     assert_eq!(cache.clear(Some(Duration::MAX)).unwrap(), 0);

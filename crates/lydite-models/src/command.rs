@@ -24,7 +24,7 @@ use crate::http::config_error;
 use crate::prices::{self, KnownPrice};
 use crate::secret::Redactor;
 use crate::{Attempt, AttemptError, ChatWire, identity, tokens};
-use process::Process;
+pub(crate) use process::{Process, Turns};
 
 /// A program that answers.
 #[derive(Debug)]
@@ -87,7 +87,7 @@ impl CommandChat {
         let mut process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
         let running = match process.take() {
             Some(running) => running,
-            None => Process::start(&self.spec.command)?,
+            None => Process::start(&self.spec.command, Turns::AtOnce)?,
         };
         process
             .insert(running)
@@ -194,9 +194,10 @@ struct Answer {
     usage: Option<Counted>,
 }
 
+/// Why a program gave no answer, in its own words.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum Refused {
+pub(crate) enum Refused {
     Text(String),
     Whole {
         message: String,
@@ -213,6 +214,23 @@ struct Counted {
     output_tokens: u64,
 }
 
+impl Refused {
+    pub(crate) fn into_error(self) -> AttemptError {
+        let (message, retry) = match self {
+            Self::Text(message) => (message, false),
+            Self::Whole { message, retry } => (message, retry),
+        };
+        let message = Redactor::default().clean(&message);
+        AttemptError {
+            retry,
+            ..AttemptError::lasting(
+                ModelErrorKind::Local,
+                format!("the program says: {message}"),
+            )
+        }
+    }
+}
+
 impl Answer {
     fn reply(self, request: &ChatRequest, usage: &mut Usage) -> Result<ChatReply, AttemptError> {
         let text = self.text.or_else(|| self.json.map(|json| json.to_string()));
@@ -225,18 +243,7 @@ impl Answer {
             usage.estimated = true;
         }
         if let Some(refused) = self.error {
-            let (message, retry) = match refused {
-                Refused::Text(message) => (message, false),
-                Refused::Whole { message, retry } => (message, retry),
-            };
-            let message = Redactor::default().clean(&message);
-            return Err(AttemptError {
-                retry,
-                ..AttemptError::lasting(
-                    ModelErrorKind::Local,
-                    format!("the program says: {message}"),
-                )
-            });
+            return Err(refused.into_error());
         }
         let text = text.ok_or_else(|| {
             AttemptError::passing(

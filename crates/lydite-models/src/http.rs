@@ -9,6 +9,7 @@ mod tls;
 
 pub(crate) use failure::timed_out;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
@@ -83,11 +84,12 @@ impl Endpoint {
     ) -> Result<Self, ModelError> {
         let config = |what: String| config_error(spec, &what);
         let url = address(spec, path_and_query).map_err(config)?;
-        let mut redactor = Redactor::default();
-        let mut headers = HeaderMap::new();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let ca_file = spec.ca_file.as_deref();
+        let endpoint = Self::with_headers(url, &spec.headers, ca_file, environment);
+        let mut endpoint = endpoint.map_err(config)?;
         if let Some(key) = key {
-            redactor.add(key.secret.expose());
+            endpoint.facts.redactor.add(key.secret.expose());
+            endpoint.facts.key_variable = Some(key.variable.clone());
             let (name, value) = key_header(key.secret.expose());
             let value = secret_value(&value).ok_or_else(|| {
                 config(format!(
@@ -95,19 +97,45 @@ impl Endpoint {
                     key.variable
                 ))
             })?;
-            headers.insert(HeaderName::from_static(name), value);
+            // A header of the suite's own holds over it.
+            endpoint.headers.entry(name).or_insert(value);
         }
-        for (name, value) in &spec.headers {
-            let (name, value) =
-                own_header(name, value, environment, &mut redactor).map_err(config)?;
+        Ok(endpoint)
+    }
+
+    /// An application's endpoint. Errors don't name it.
+    pub(crate) fn at(
+        url: &str,
+        headers: &BTreeMap<String, String>,
+        ca_file: Option<&str>,
+        environment: Environment<'_>,
+    ) -> Result<Self, String> {
+        let url = Url::parse(url).map_err(|error| format!("`url` can't be read: {error}"))?;
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err("`url` holds a user name or password: keep it in a variable and write `headers: {Authorization: $NAME}`".to_owned());
+        }
+        Self::with_headers(url, headers, ca_file, environment)
+    }
+
+    fn with_headers(
+        url: Url,
+        own: &BTreeMap<String, String>,
+        ca_file: Option<&str>,
+        environment: Environment<'_>,
+    ) -> Result<Self, String> {
+        let mut redactor = Redactor::default();
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        for (name, value) in own {
+            let (name, value) = own_header(name, value, environment, &mut redactor)?;
             headers.insert(name, value);
         }
-        let proxy = proxy_of(&url, environment).map_err(config)?;
-        let client = client(spec, &url, proxy.as_ref()).map_err(config)?;
+        let proxy = proxy_of(&url, environment)?;
+        let client = client(ca_file, &url, proxy.as_ref())?;
         Ok(Self {
             facts: EndpointFacts {
                 shown_url: shown(&url),
-                key_variable: key.map(|key| key.variable.clone()),
+                key_variable: None,
                 proxy: proxy.map(|proxy| (proxy.variable, proxy.shown)),
                 redactor,
             },
@@ -123,10 +151,24 @@ impl Endpoint {
         body: Vec<u8>,
         timeout: Duration,
     ) -> Result<HttpReply, AttemptError> {
-        let mut request = Request::new(Method::POST, self.url.clone());
+        self.send(Method::POST, None, Some(body), timeout).await
+    }
+
+    /// The same by any method; `query` takes the place of the address's own.
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        query: Option<&str>,
+        body: Option<Vec<u8>>,
+        timeout: Duration,
+    ) -> Result<HttpReply, AttemptError> {
+        let mut request = Request::new(method, self.url.clone());
+        if query.is_some() {
+            request.url_mut().set_query(query);
+        }
         request.headers_mut().clone_from(&self.headers);
         *request.timeout_mut() = Some(timeout);
-        *request.body_mut() = Some(body.into());
+        *request.body_mut() = body.map(Into::into);
         let failed = |error: reqwest::Error| failure::of_connection(&error, &self.facts, timeout);
         let mut response = self.client.execute(request).await.map_err(failed)?;
         let mut reply = self
@@ -312,10 +354,10 @@ fn proxy_of(url: &Url, environment: Environment<'_>) -> Result<Option<ProxyChoic
     }))
 }
 
-fn client(spec: &ModelSpec, url: &Url, proxy: Option<&ProxyChoice>) -> Result<Client, String> {
+fn client(ca_file: Option<&str>, url: &Url, proxy: Option<&ProxyChoice>) -> Result<Client, String> {
     let mut builder = Client::builder()
         .user_agent(concat!("lydite/", env!("CARGO_PKG_VERSION")))
-        .tls_backend_preconfigured(tls::configuration(spec.ca_file.as_deref())?)
+        .tls_backend_preconfigured(tls::configuration(ca_file)?)
         .redirect(redirect::Policy::none())
         .pool_max_idle_per_host(usize::MAX)
         .connect_timeout(CONNECT_TIMEOUT)

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use lydite::model::{
-    BoxFuture, ChatModel, ChatReply, ChatRequest, Finish, ModelError, ReplyFormat, Usage,
+    BoxFuture, ChatModel, ChatReply, ChatRequest, Finish, ModelError, ReplyFormat, Taken, Usage,
 };
 use tokio::time::Instant;
 
@@ -28,12 +28,33 @@ pub(crate) struct LayeredChat {
     keys: Keys,
     stack: Stack,
     flights: Arc<ChatFlights>,
+    /// `chat` or `application`.
+    role: &'static str,
 }
 
 impl LayeredChat {
     pub(crate) fn new(wire: Arc<dyn ChatWire>, stack: Stack, flights: Arc<ChatFlights>) -> Self {
+        Self::with_role("chat", wire, stack, flights)
+    }
+
+    /// An application under test.
+    pub(crate) fn application(
+        wire: Arc<dyn ChatWire>,
+        stack: Stack,
+        flights: Arc<ChatFlights>,
+    ) -> Self {
+        Self::with_role("application", wire, stack, flights)
+    }
+
+    fn with_role(
+        role: &'static str,
+        wire: Arc<dyn ChatWire>,
+        stack: Stack,
+        flights: Arc<ChatFlights>,
+    ) -> Self {
         Self {
-            keys: Keys::new("chat", wire.identity()),
+            role,
+            keys: Keys::new(role, wire.identity()),
             wire,
             stack,
             flights,
@@ -76,7 +97,7 @@ impl LayeredChat {
             self.stack.note(
                 key,
                 Note {
-                    kind: "chat",
+                    kind: self.role,
                     asked: Asked::chat(request),
                     answer: Answer::Reply(&reply),
                     attempts: &[],
@@ -121,13 +142,17 @@ impl LayeredChat {
         let called = retry::call(&self.stack.route, &mut ticket, input + output, attempt).await;
         let outcome = called.outcome.map(|reply| ChatReply {
             usage: called.usage,
+            taken: called.attempts.last().map(|attempt| Taken {
+                latency_ms: attempt.took_ms,
+                cost_usd: attempt.usage.cost_usd,
+            }),
             cached: false,
             ..reply
         });
         self.stack.note(
             &key,
             Note {
-                kind: "chat",
+                kind: self.role,
                 asked: Asked::chat(request),
                 answer: match &outcome {
                     Ok(reply) => Answer::Reply(reply),

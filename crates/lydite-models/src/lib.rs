@@ -10,6 +10,7 @@
 //! `scripted`. `chat` has what those over HTTP share, `provider` what is known of each provider.
 
 mod anthropic;
+mod application;
 mod attempt;
 mod cache;
 mod chat;

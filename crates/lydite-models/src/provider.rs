@@ -125,9 +125,12 @@ pub(crate) fn base_url(spec: &ModelSpec) -> Option<&str> {
 
 /// Whether a model is served by this machine.
 pub(crate) fn is_local(spec: &ModelSpec) -> bool {
-    base_url(spec)
-        .and_then(|url| Url::parse(url).ok())
-        .is_some_and(|url| is_loopback(&url))
+    base_url(spec).is_some_and(is_local_address)
+}
+
+/// Whether an address is this machine's.
+pub(crate) fn is_local_address(url: &str) -> bool {
+    Url::parse(url).is_ok_and(|url| is_loopback(&url))
 }
 
 pub(crate) fn is_loopback(url: &Url) -> bool {

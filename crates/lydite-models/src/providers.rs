@@ -3,10 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use lydite::model::{ModelError, ModelSpec, Price};
+use lydite::model::{ApplicationSpec, ModelError, ModelErrorKind, ModelSpec, Price};
 
 use crate::attempt::{ChatWire, EmbedWire, ModerateWire};
-use crate::{prices, provider, wires};
+use crate::{application, prices, provider, wires};
 
 /// Makes wires of specs: the providers of this crate, or a program's own.
 pub trait Wires: Send + Sync + fmt::Debug {
@@ -15,6 +15,12 @@ pub trait Wires: Send + Sync + fmt::Debug {
     fn embed(&self, spec: &ModelSpec) -> Result<Arc<dyn EmbedWire>, ModelError>;
 
     fn moderate(&self, spec: &ModelSpec) -> Result<Arc<dyn ModerateWire>, ModelError>;
+
+    /// An application under test; see [`lydite::model::Reach`] for its messages.
+    fn application(&self, spec: &ApplicationSpec) -> Result<Arc<dyn ChatWire>, ModelError> {
+        let message = format!("{}: no wire reaches applications", spec.name());
+        Err(ModelError::new(ModelErrorKind::Unsupported, message))
+    }
 
     /// What the model's tokens cost, and the date of that price where it is a built-in one.
     fn price(&self, spec: &ModelSpec) -> Option<(Price, Option<&'static str>)>;
@@ -38,6 +44,10 @@ impl Wires for Providers {
 
     fn moderate(&self, spec: &ModelSpec) -> Result<Arc<dyn ModerateWire>, ModelError> {
         wires::moderate_wire(spec)
+    }
+
+    fn application(&self, spec: &ApplicationSpec) -> Result<Arc<dyn ChatWire>, ModelError> {
+        application::wire(spec)
     }
 
     fn price(&self, spec: &ModelSpec) -> Option<(Price, Option<&'static str>)> {

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::AttemptError;
 use crate::http::{EndpointFacts, HttpReply};
+use crate::secret::Redactor;
 
 /// An error in a provider's body, of whichever of the forms in use.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -99,6 +100,11 @@ impl Refusal {
         u16::try_from(code)
             .ok()
             .filter(|code| (400..600).contains(code))
+    }
+
+    /// Its message, fit to be shown.
+    pub(crate) fn quoted(&self, redactor: &Redactor) -> String {
+        redactor.clean(&self.message)
     }
 
     /// Whether any of some words, in lower case, stands in the error; the model's name apart.

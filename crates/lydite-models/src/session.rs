@@ -7,8 +7,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
 use lydite::model::{
-    ChatModel, Embedder, ModelError, ModelErrorKind, ModelHost, ModelSession, ModelSpec,
-    ModelTotals, Moderator, Provider, SessionOptions, VerdictCache,
+    ApplicationSpec, ChatModel, Embedder, ModelError, ModelErrorKind, ModelHost, ModelSession,
+    ModelSpec, ModelTotals, Moderator, Price, Provider, Reach, SessionOptions, VerdictCache,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -19,6 +19,7 @@ use crate::limit::{CONCURRENCY, Limiter, Pace, seconds};
 use crate::log::{Access, CallLog};
 use crate::meter::{self, Meter};
 use crate::place;
+use crate::provider;
 use crate::providers::{Providers, Wires};
 use crate::retry::{Policy, Route};
 use crate::stack::{Mode, Shared, Stack};
@@ -191,6 +192,20 @@ impl ModelSession for Session {
         Ok(remember(&self.moderators, hash(spec), make)?)
     }
 
+    fn application(&self, spec: &ApplicationSpec) -> Result<Arc<dyn ChatModel>, ModelError> {
+        let make = || {
+            let wire = self.wires.application(spec)?;
+            let stack = self.application_stack(spec)?;
+            let flights = Arc::clone(&self.chat_flights);
+            Ok(LayeredChat::application(wire, stack, flights))
+        };
+        Ok(remember(
+            &self.chats,
+            blake3::hash(format!("{spec:?}").as_bytes()).into(),
+            make,
+        )?)
+    }
+
     fn verdicts(&self) -> Option<Arc<dyn VerdictCache>> {
         let Shared { cache, log, .. } = &*self.shared;
         let kept = cache.is_some() || log.as_ref().is_some_and(CallLog::has_verdicts);
@@ -238,9 +253,41 @@ impl Session {
             meter,
             route: self.route(spec, &name)?,
             local: self.wires.is_local(spec),
+            caches: true,
             reply_tokens: spec
                 .max_output_tokens
                 .map_or(meter::REPLY_TOKENS, u64::from),
+        })
+    }
+
+    /// The layers of an application: as those of a model that has the same limits, without the cache.
+    fn application_stack(&self, spec: &ApplicationSpec) -> Result<Stack, ModelError> {
+        let name = spec.name();
+        let (concurrency, local) = match &spec.reach {
+            Reach::Http(http) => (spec.concurrency, provider::is_local_address(&http.url)),
+            Reach::Command(_) => (spec.concurrency.or(Some(1)), true),
+        };
+        let limits = ModelSpec {
+            // Tells its limiter from all others.
+            base_url: Some(name.clone()),
+            timeout: spec.timeout,
+            deadline: spec.deadline,
+            attempts: spec.attempts,
+            concurrency,
+            requests_per_minute: spec.requests_per_minute,
+            ..ModelSpec::new(Provider::Command, name.clone())
+        };
+        let free = Price {
+            input: 0.0,
+            output: 0.0,
+        };
+        Ok(Stack {
+            shared: Arc::clone(&self.shared),
+            meter: self.shared.meter.model(&name, Some((free, None)))?,
+            route: self.route(&limits, &name)?,
+            local,
+            caches: false,
+            reply_tokens: 0,
         })
     }
 

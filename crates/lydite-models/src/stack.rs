@@ -43,6 +43,8 @@ pub(crate) struct Stack {
     pub(crate) meter: Arc<ModelMeter>,
     pub(crate) route: Route,
     pub(crate) local: bool,
+    /// Whether the cache of replies is of use: an application may change from run to run.
+    pub(crate) caches: bool,
     /// The longest reply, in tokens, as far as it is known.
     pub(crate) reply_tokens: u64,
 }
@@ -67,7 +69,8 @@ impl Stack {
         if let Some(answer) = log.and_then(|log| log.get(key, false)).and_then(from_log) {
             return Some((answer, Found::Log));
         }
-        let value = self.shared.cache.as_ref()?.get(kind, key)?;
+        let cache = self.shared.cache.as_ref().filter(|_| self.caches);
+        let value = cache?.get(kind, key)?;
         from_cache(&value).map(|answer| (answer, Found::Cache))
     }
 
@@ -139,7 +142,7 @@ impl Stack {
     }
 
     pub(crate) fn keep(&self, kind: Kind, key: Key, value: impl FnOnce() -> Option<Vec<u8>>) {
-        if let Some(cache) = &self.shared.cache
+        if let Some(cache) = self.shared.cache.as_ref().filter(|_| self.caches)
             && let Some(value) = value()
         {
             cache.put(kind, key, value);

@@ -24,7 +24,7 @@ use crate::model::{ModelError, ModelSession, Usage};
 use crate::node::Node;
 use crate::outcome::{Cell, Code, Explanation, Verdict};
 use crate::path::FieldPath;
-use crate::record::{Field, FieldSet, Raw, Row, Slots};
+use crate::record::{Field, FieldSet, NoAnswer, Raw, Row, Slots};
 
 pub use asks::{Aggregate, Asks, Bound};
 pub use condition::Condition;
@@ -251,6 +251,13 @@ impl Check {
                     return self.done(Cell::Errored(Code::InvalidExpression), Some(message));
                 }
             }
+        }
+        if let Some(NoAnswer { message, retryable }) = slots.no_answer {
+            let reason = format!("the target gave no answer: {message}");
+            return self.done(
+                Cell::Errored(Code::TargetFailed { retryable }),
+                Some(reason),
+            );
         }
         if self.inputs.is_empty() && self.reference.is_none() {
             return self.run(Row::new(slots), slots, arena, bench, explain);

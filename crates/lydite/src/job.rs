@@ -4,6 +4,7 @@
 //! printed: what is to be said comes back as notes.
 
 mod inputs;
+mod making;
 mod writer;
 
 use std::io;
@@ -70,6 +71,8 @@ pub struct Request {
     pub models: SessionOptions,
     /// How often each answer is judged, in place of the checks' own `repeat`.
     pub repeat: Option<u32>,
+    /// Answers a case that the suite's target makes, in place of its own `trials`.
+    pub trials: Option<u32>,
     /// With `resume`: judge errored cells anew. Calls that were answered are not made again.
     pub rerun_errors: bool,
 }
@@ -157,6 +160,7 @@ pub fn run(
     if let Some(repeat) = request.repeat {
         suite.repeat(repeat);
     }
+    making::adopt_trials(&mut suite, request.trials)?;
     adopt_dataset(&mut request, &suite)?;
     let resumed = request
         .resume
@@ -164,16 +168,21 @@ pub fn run(
         .map(|name| find_run(&request, name))
         .transpose()?;
     let place = Place::new(&request, resumed.as_ref());
-    let asks_models = suite.asks_models();
     let mut inputs = Inputs::new(&request, &suite)?;
     inputs.refuse_as_output(&outputs)?;
     let mut manifest = manifest(&request, &suite, &inputs, &place);
     if let Some((_, before)) = &resumed {
         refuse_changes(before, &manifest)?;
     }
-    let (reader, survey) = inputs.open_and_survey(place.copies().as_deref())?;
+    let (reader, mut survey) = inputs.open_and_survey(place.copies().as_deref())?;
+    if let Some(target) = &suite.target {
+        target.add_to(&mut survey);
+    }
     suite = suite.settle(survey.brings_checks())?;
+    let records_may_ask = survey.brings_checks() && suite.definitions.models.are_named();
+    let asks_models = suite.asks_models() || records_may_ask;
     want_heads(&mut suite.wanted, &survey);
+    making::want_asked(&mut suite);
     let needs_reference = suite.needs_reference();
     let mapping = Mapping::new(&survey, &suite.fields(), &suite.wanted, needs_reference)?;
     let asked = Wanted {
@@ -181,7 +190,8 @@ pub fn run(
         keys: Vec::new(),
     };
     let identity = Mapping::new(&survey, &suite.fields(), &asked, needs_reference)?;
-    let missing = suite.missing_fields(&survey, &mapping);
+    let mut missing = suite.missing_fields(&survey, &mapping);
+    missing.extend(suite.unfillable_places(&survey, &mapping));
     if !missing.is_empty() {
         return Err(SuiteErrors(missing).into());
     }
@@ -192,18 +202,22 @@ pub fn run(
         .iter()
         .map(|check| check.name.as_str())
         .collect();
-    let files = inputs.names();
+    let making = making::Making::new(&suite, &mapping);
+    let mut files = inputs.names();
+    files.extend(making.as_ref().map(|_| place.records_name()));
     let cx = OutputContext {
         files: &files,
         checks: &names,
         wide: request.wide,
     };
-    let session = open_session(&request, &place, asks_models)?;
+    let session = open_session(&request, &place, asks_models || making.is_some())?;
+    let target = making::bind(&suite, session.as_deref(), request.models.dry_run)?;
     for check in suite.checks.iter().filter(|check| check.asks_models()) {
         if let Some(session) = &session {
             check.bind(&**session).map_err(Clone::clone)?;
         }
     }
+    let records = place.records(making.is_some());
     let mut writer = Writer::new(OutputSet::new(outputs, &cx), fold.fresh());
     let checkpoint = place.start(&mut manifest, &suite, resumed, &mut writer, &cx)?;
     let renderers = writer.renderers();
@@ -223,7 +237,7 @@ pub fn run(
         explains: renderers
             .iter()
             .any(|renderer| renderer.needs_explanations()),
-        session: session.as_deref(),
+        session: session.as_deref().filter(|_| asks_models),
         fold: &fold,
         samples: request.samples,
         threads: request.threads.max(1),
@@ -245,12 +259,25 @@ pub fn run(
     }
     started(&Started {
         suite: &suite,
-        input_bytes: inputs.bytes(),
+        input_bytes: inputs.bytes().filter(|_| making.is_none()),
         folder: writer.folder(),
         resumed: checkpoint.blocks > 0,
         notes: &notes,
     });
-    let end = runner::run(&plan, Box::new(reader), &mut writer)?;
+    let end = match (&making, &target, &session) {
+        (Some(making), Some(target), Some(session)) => {
+            let walk = making::Walk {
+                plan: &mut plan,
+                making,
+                target,
+                session: &**session,
+                records,
+                file: inputs.names().len(),
+            };
+            walk.run(Box::new(reader), &mut writer)?
+        }
+        _ => runner::run(&plan, Box::new(reader), &mut writer)?,
+    };
     let totals = match &session {
         Some(session) => {
             session.close()?;
@@ -273,7 +300,7 @@ fn open_session(
         return Ok(None);
     }
     let Some(host) = &request.host else {
-        let message = "some checks ask models, and this program has none";
+        let message = "the suite asks models, and this program has none";
         return Err(ModelError::new(ModelErrorKind::Config, message).into());
     };
     let mut options = request.models.clone();
@@ -387,6 +414,7 @@ fn manifest(request: &Request, suite: &Suite, inputs: &Inputs, place: &Place) ->
             shard: request.shard.map(|(k, n)| format!("{k}/{n}")),
             wide: request.wide,
             repeat: request.repeat,
+            trials: request.trials,
             block_bytes: block_size(suite.asks_models()).bytes as u64,
         },
         max_errors: request.max_errors.map(|allowed| allowed.to_string()),
@@ -443,6 +471,20 @@ impl Place {
         self.folder
             .as_ref()
             .map(|folder| folder.join("calls.jsonl"))
+    }
+
+    /// Where the records are kept that a target makes.
+    fn records(&self, made: bool) -> Option<PathBuf> {
+        let folder = self.folder.as_deref().filter(|_| made)?;
+        Some(RunFolder::made_records(folder, self.anew))
+    }
+
+    fn records_name(&self) -> String {
+        let path = self.folder.as_deref();
+        path.map_or_else(
+            || "the target's records".to_owned(),
+            |folder| folder.join("records.jsonl").to_string_lossy().into_owned(),
+        )
     }
 
     fn copies(&self) -> Option<PathBuf> {

@@ -25,4 +25,5 @@ pub mod single;
 pub mod stats;
 pub mod stored;
 pub mod suite;
+pub mod target;
 pub mod text;

@@ -3,6 +3,7 @@
 //! Nothing here opens a socket. A [`ModelHost`] (the crate `lydite-models`, or a program's own)
 //! makes models of [`ModelSpec`]s and drives their futures; evaluators see the traits alone.
 
+mod application;
 mod error;
 mod request;
 pub mod scripted;
@@ -16,9 +17,10 @@ use std::sync::Arc;
 
 pub use futures_util::future::BoxFuture;
 
+pub use application::{ApplicationSpec, HttpApplication, HttpCall, HttpMethod, Reach};
 pub use error::{ModelError, ModelErrorKind};
 pub use request::{
-    CallIdentity, ChatMessage, ChatReply, ChatRequest, ChatRole, Finish, Order, ReplyFormat,
+    CallIdentity, ChatMessage, ChatReply, ChatRequest, ChatRole, Finish, Order, ReplyFormat, Taken,
     TokenAlternative, TokenLogprob,
 };
 pub use spec::{ModelSpec, Price, Provider, SpecProblem, Structured, Temperature};
@@ -137,6 +139,13 @@ pub trait ModelSession: Send + Sync + fmt::Debug {
     fn embedder(&self, spec: &ModelSpec) -> Result<Arc<dyn Embedder>, ModelError>;
 
     fn moderator(&self, spec: &ModelSpec) -> Result<Arc<dyn Moderator>, ModelError>;
+
+    /// An application under test. One message goes to it, in the form that [`Reach`] says; its replies come from no
+    /// cache, though from the record of this run's calls.
+    fn application(&self, spec: &ApplicationSpec) -> Result<Arc<dyn ChatModel>, ModelError> {
+        let message = format!("{}: this program reaches no applications", spec.name());
+        Err(ModelError::new(ModelErrorKind::Unsupported, message))
+    }
 
     /// The cache of verdicts, where there is one.
     fn verdicts(&self) -> Option<Arc<dyn VerdictCache>>;

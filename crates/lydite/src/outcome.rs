@@ -177,6 +177,8 @@ pub enum Code {
     EmptyField(Field),
     /// No statement, chunk or criterion is there to be judged.
     NothingToJudge,
+    /// The suite's target gave no answer to be judged.
+    TargetFailed { retryable: bool },
     /// A model gave no usable answer.
     Model(ModelErrorKind),
     /// A judge's reply holds no verdict that can be read.
@@ -214,6 +216,7 @@ impl Code {
             Self::WhenFalse => "when_false",
             Self::EmptyField(_) => "empty_field",
             Self::NothingToJudge => "nothing_to_judge",
+            Self::TargetFailed { .. } => "target_failed",
             Self::Model(kind) => kind.as_str(),
             Self::JudgeUnreadable => "judge_unreadable",
             Self::AmbiguousReply => "ambiguous_reply",
@@ -230,6 +233,7 @@ impl Code {
     /// Whether the same call may go well later. Deterministic checks never do.
     pub const fn retryable(self) -> bool {
         match self {
+            Self::TargetFailed { retryable } => retryable,
             Self::Model(kind) => kind.retryable(),
             Self::JudgeUnreadable
             | Self::AmbiguousReply
@@ -264,6 +268,7 @@ impl Code {
             Self::WhenFalse => "`when` is false".into(),
             Self::EmptyField(field) => format!("`{field}` is empty, so there is nothing to judge").into(),
             Self::NothingToJudge => "there is nothing to judge".into(),
+            Self::TargetFailed { .. } => "the target gave no answer".into(),
             Self::Model(_) => "the model gave no usable answer".into(),
             Self::JudgeUnreadable => "the judge's reply holds no verdict that can be read".into(),
             Self::AmbiguousReply => "the judge's reply holds several verdicts that differ".into(),

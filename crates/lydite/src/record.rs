@@ -296,6 +296,15 @@ pub struct Slots<'r> {
     pub raw: [Option<Raw<'r>>; Field::COUNT],
     /// The wanted raw keys, in the order of `Wanted::keys`.
     pub keys: &'r [Option<Raw<'r>>],
+    /// Why there is no answer: `target_error`.
+    pub no_answer: Option<NoAnswer<'r>>,
+}
+
+/// Why a record has no answer: `target_error: {code, message, retryable}`, which stands in the answer's place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoAnswer<'r> {
+    pub message: &'r str,
+    pub retryable: bool,
 }
 
 impl<'r> Slots<'r> {

@@ -3,6 +3,7 @@
 //! ```text
 //! manifest.json      what was run: suite, evaluators and their versions, data, options
 //! suite.yaml         the suite as read
+//! records.jsonl      the records that a target has made of the input
 //! records/N.zst      a copy of the input as read (stdin, and files up to 64 MB), zstd
 //! results.jsonl      the lines, appended block by block
 //! checkpoints.jsonl  after each block: how far the input was read, its hash, and how long results.jsonl is
@@ -31,6 +32,9 @@ pub const RUN_VERSION: u32 = 1;
 
 /// Where results are written that shall take the place of a run's own.
 const ANEW: &str = "anew";
+
+/// The records that a target has made.
+const MADE_RECORDS: &str = "records.jsonl";
 
 /// Everything that is constant in a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -109,6 +113,9 @@ pub struct RunOptions {
     /// `--repeat`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeat: Option<u32>,
+    /// `--trials`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trials: Option<u32>,
     pub block_bytes: u64,
 }
 
@@ -279,6 +286,15 @@ impl RunFolder {
             .unwrap_or_default())
     }
 
+    /// Where a target's records are kept; `anew` beside those that are there, as [`RunFolder::append_anew`] has it.
+    pub(crate) fn made_records(folder: &Path, anew: bool) -> PathBuf {
+        if anew {
+            folder.join(ANEW).join(MADE_RECORDS)
+        } else {
+            folder.join(MADE_RECORDS)
+        }
+    }
+
     /// Opens new result files beside those that are there; [`RunFolder::replace_results`] puts them in their place.
     pub fn append_anew(&self) -> Result<Appender> {
         let anew = self.path.join(ANEW);
@@ -296,6 +312,10 @@ impl RunFolder {
         for name in ["results.jsonl", "bad_records.jsonl", "checkpoints.jsonl"] {
             let (from, to) = (anew.join(name), self.path.join(name));
             fs::rename(&from, &to).map_err(io_error("rename", &from))?;
+        }
+        let from = anew.join(MADE_RECORDS);
+        if from.exists() {
+            fs::rename(&from, self.path.join(MADE_RECORDS)).map_err(io_error("rename", &from))?;
         }
         fs::remove_dir_all(&anew).map_err(io_error("remove", &anew))
     }
@@ -412,15 +432,7 @@ impl Appender {
         input_hash: String,
     ) -> io::Result<()> {
         self.results.write_all(lines)?;
-        if !bad.is_empty() {
-            let mut text = Vec::new();
-            for record in bad {
-                serde_json::to_writer(&mut text, record)?;
-                text.push(b'\n');
-            }
-            self.bad.write_all(&text)?;
-            self.at.bad_bytes += text.len() as u64;
-        }
+        self.bad(bad)?;
         self.at.blocks += 1;
         self.at.results_bytes += lines.len() as u64;
         self.at.input_bytes = input_bytes;
@@ -431,6 +443,17 @@ impl Appender {
             self.sync()?;
         }
         self.checkpoints.write_all(&line)
+    }
+
+    /// Appends bad records of an input that was read before the first block.
+    pub(crate) fn bad(&mut self, bad: &[BadRecord]) -> io::Result<()> {
+        let mut text = Vec::new();
+        for record in bad {
+            serde_json::to_writer(&mut text, record)?;
+            text.push(b'\n');
+        }
+        self.at.bad_bytes += text.len() as u64;
+        self.bad.write_all(&text)
     }
 
     /// Forces what was written to disk.

@@ -8,6 +8,7 @@
 
 mod asking;
 mod batch;
+mod picking;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -30,7 +31,9 @@ use crate::suite::Definitions;
 use crate::suite::own::OwnChecks;
 
 pub use asking::Halt;
+pub(crate) use asking::{CELLS_PER_CALL, block_on};
 pub(crate) use batch::judge_one;
+pub(crate) use picking::{Picked, Picker};
 
 /// Which of the records that passed `where` are judged: sample, then limit, then shard.
 #[derive(Clone, Copy, Debug, Default)]
@@ -86,6 +89,8 @@ pub struct Progress {
     pub records: AtomicU64,
     pub bytes: AtomicU64,
     pub errors: AtomicU64,
+    /// Answers that the target has made; judging begins when all are there.
+    pub answers: AtomicU64,
 }
 
 /// One block's results, in order.

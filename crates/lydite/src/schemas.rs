@@ -103,6 +103,16 @@ struct RecordShape {
     metadata: Option<BTreeMap<String, Value>>,
     /// Checks of this record alone, in the forms of a suite's `checks`.
     evaluators: Option<Vec<Value>>,
+    /// Why a target gave no answer. Every check of the record is errored with it.
+    target_error: Option<TargetErrorShape>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct TargetErrorShape {
+    code: Option<String>,
+    message: String,
+    /// Whether the same call may go well later.
+    retryable: Option<bool>,
 }
 
 #[derive(Serialize, JsonSchema)]

@@ -170,6 +170,7 @@ pub fn replay_request(run: &RunFolder) -> Result<Request, JobError> {
             ..SessionOptions::default()
         },
         repeat: options.repeat,
+        trials: options.trials,
         ..Request::default()
     })
 }

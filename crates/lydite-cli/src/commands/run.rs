@@ -72,6 +72,9 @@ pub(crate) struct Args {
     /// Judge each answer so often by models, in place of the checks' own `repeat`.
     #[arg(long, value_name = "K", value_parser = parse_small_count, allow_negative_numbers = true)]
     repeat: Option<u32>,
+    /// Answers that the suite's target makes of each case, in place of its own `trials`.
+    #[arg(long, value_name = "K", value_parser = parse_small_count, allow_negative_numbers = true)]
+    trials: Option<u32>,
     /// With --resume: what to judge anew. Calls that were answered are not made again.
     #[arg(long, value_name = "WHAT", requires = "resume")]
     rerun: Option<Rerun>,
@@ -174,6 +177,7 @@ fn request(args: Args) -> Result<Request, String> {
             ..args.models.options()
         },
         repeat: args.repeat,
+        trials: args.trials,
         rerun_errors: args.rerun == Some(Rerun::Errors),
     })
 }

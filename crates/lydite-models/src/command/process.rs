@@ -24,10 +24,19 @@ const KEPT: usize = 2048;
 const LONGEST_LINE: u64 = 64 * 1024 * 1024;
 
 /// Gives a call's line, or why there is none.
-pub(super) type Waiting = oneshot::Receiver<Result<String, AttemptError>>;
+pub(crate) type Waiting = oneshot::Receiver<Result<String, AttemptError>>;
+
+/// How a program's lines find their calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turns {
+    /// Many calls at once; a line says by `id` whose it is.
+    AtOnce,
+    /// One call at a time; the next line is its own.
+    OneByOne,
+}
 
 /// A program that was started. Dropping it kills it.
-pub(super) struct Process {
+pub(crate) struct Process {
     child: Arc<Mutex<Child>>,
     lines: mpsc::Sender<Vec<u8>>,
     shared: Arc<Shared>,
@@ -37,6 +46,7 @@ pub(super) struct Process {
 /// What the threads share.
 struct Shared {
     program: String,
+    turns: Turns,
     state: Mutex<State>,
 }
 
@@ -65,7 +75,7 @@ impl fmt::Debug for Process {
 
 impl Process {
     /// Starts a program with its arguments, without a shell.
-    pub(super) fn start(command: &[String]) -> Result<Self, AttemptError> {
+    pub(crate) fn start(command: &[String], turns: Turns) -> Result<Self, AttemptError> {
         let (program, arguments) = command.split_first().ok_or_else(|| local("no program"))?;
         let failed = |error| local(&format!("{program} can't be started: {error}"));
         let mut child = Command::new(program)
@@ -81,6 +91,7 @@ impl Process {
         };
         let shared = Arc::new(Shared {
             program: program.clone(),
+            turns,
             state: Mutex::default(),
         });
         let child = Arc::new(Mutex::new(child));
@@ -99,7 +110,7 @@ impl Process {
     }
 
     /// Sends the line that `line` makes of the call's id.
-    pub(super) fn ask(
+    pub(crate) fn ask(
         &mut self,
         line: impl FnOnce(u64) -> Result<Vec<u8>, AttemptError>,
     ) -> Result<Waiting, AttemptError> {
@@ -151,8 +162,12 @@ impl Shared {
                         return self.end(&AttemptError::lasting(
                             ModelErrorKind::Protocol,
                             format!(
-                                "{} wrote a line that is no JSON object with the call's `id`: `{start}`; logs belong on its standard error",
-                                self.program
+                                "{} wrote a line {}: `{start}`; logs belong on its standard error",
+                                self.program,
+                                match self.turns {
+                                    Turns::AtOnce => "that is no JSON object with the call's `id`",
+                                    Turns::OneByOne => "that no call had asked for",
+                                }
                             ),
                         ));
                     }
@@ -162,9 +177,11 @@ impl Shared {
     }
 
     fn deliver(&self, line: &str) -> bool {
-        let Ok(WithId { id }) = serde_json::from_str(line) else {
-            return false;
+        let id = match self.turns {
+            Turns::AtOnce => serde_json::from_str(line).ok().map(|WithId { id }| id),
+            Turns::OneByOne => self.state().waiting.keys().next().copied(),
         };
+        let Some(id) = id else { return false };
         if let Some(sender) = self.state().waiting.remove(&id) {
             // Nobody may wait any more.
             let _ = sender.send(Ok(line.to_owned()));

@@ -287,7 +287,7 @@ async fn json_that_was_cut_is_asked_for_once_more() {
     const CUT: &str = r#"{"verdict": "y"#;
     const WHOLE: &str = r#"{"verdict": "no"}"#;
     // Replies, requests, and which reply counts.
-    let table: [(&[&str], u64, &str); 5] = [
+    let table: [(&[&str], u32, &str); 5] = [
         (&[CUT, WHOLE], 2, WHOLE),
         (&[CUT, CUT, WHOLE], 2, CUT),
         (&[WHOLE], 1, WHOLE),
@@ -306,7 +306,7 @@ async fn json_that_was_cut_is_asked_for_once_more() {
         assert_eq!(attempt.usage.calls, requests);
         assert_eq!(
             attempt.usage.output_tokens,
-            500 * requests,
+            500 * u64::from(requests),
             "all are paid for"
         );
     }

@@ -7,9 +7,9 @@ use bumpalo::collections::{String as BumpString, Vec as BumpVec};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Found, RecordError};
+use super::{Found, RecordError, TARGET_ERROR};
 use crate::json::{self, Json};
-use crate::record::{Content, ContextChunk, Field, FieldSet, Raw, Role, Slots, Turn};
+use crate::record::{Content, ContextChunk, Field, FieldSet, NoAnswer, Raw, Role, Slots, Turn};
 
 /// Boxed, since errors are rare and results are passed on for every value.
 type Result<T> = std::result::Result<T, Box<RecordError>>;
@@ -21,6 +21,7 @@ pub(super) fn slots<'r>(found: &mut Found<'r>, wanted: FieldSet, arena: &'r Bump
         keys,
         output_b,
         trajectory: steps,
+        target_error,
         ..
     } = found;
     for field in wanted.iter() {
@@ -36,7 +37,41 @@ pub(super) fn slots<'r>(found: &mut Found<'r>, wanted: FieldSet, arena: &'r Bump
         second_candidate(slots, second, arena)?;
     }
     slots.keys = &*std::mem::take(keys);
+    if let Some(error) = *target_error {
+        slots.no_answer = Some(no_answer(error, arena)?);
+    }
     Ok(())
+}
+
+/// `{code, message, retryable?}`, as a result's error is written.
+fn no_answer<'r>(value: Raw<'r>, arena: &'r Bump) -> Result<NoAnswer<'r>> {
+    #[derive(Deserialize)]
+    struct Written<'a> {
+        #[serde(borrow)]
+        message: Cow<'a, str>,
+        #[serde(default)]
+        retryable: bool,
+    }
+    let written = match value {
+        Raw::Json(source) => serde_json::from_str::<Written<'r>>(source).ok(),
+        Raw::Text(_) => None,
+    };
+    let written = written.ok_or_else(|| {
+        RecordError::field(
+            TARGET_ERROR,
+            format!(
+                "expected an object with a `message`, found {}; this key says why a target gave no answer",
+                kind(value)
+            ),
+        )
+    })?;
+    Ok(NoAnswer {
+        message: match written.message {
+            Cow::Borrowed(message) => message,
+            Cow::Owned(message) => arena.alloc_str(&message),
+        },
+        retryable: written.retryable,
+    })
 }
 
 /// A field's value as it came; the derived output and query included.

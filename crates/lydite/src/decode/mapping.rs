@@ -79,7 +79,11 @@ pub(super) enum Special {
     None,
     OutputB,
     Trajectory,
+    TargetError,
 }
+
+/// The key that says why a record has no answer.
+pub(crate) const TARGET_ERROR: &str = "target_error";
 
 /// The keys that the first records of a dataset hold, as far as their meaning hangs on it.
 #[derive(Clone, Debug, Default)]
@@ -223,6 +227,7 @@ impl Mapping {
             Special::Trajectory,
             needed.contains(Field::Messages),
         );
+        mapping.special(TARGET_ERROR, Special::TargetError, true);
         mapping.settle(survey, fields, needed, needs_reference)?;
         mapping.map_fields(fields, needed);
         for (index, key) in wanted.keys.iter().enumerate() {
@@ -240,6 +245,21 @@ impl Mapping {
             }
         }
         Ok(mapping)
+    }
+
+    /// The same for records in which these fields stand under their own names, whatever the suite mapped.
+    pub(crate) fn with_own_names(&self, fields: FieldSet) -> Self {
+        let mut mapping = self.clone();
+        mapping.paths.retain(|(field, _)| !fields.contains(*field));
+        for field in fields.iter() {
+            mapping.name(field.as_str(), field, self.fields);
+        }
+        mapping
+    }
+
+    /// The field that a top-level key means.
+    pub(crate) fn field_of(&self, key: &str) -> Option<Field> {
+        self.target(key)?.field
     }
 
     /// The fields to build for one record.

@@ -16,6 +16,7 @@ use std::collections::BTreeSet;
 
 use bumpalo::Bump;
 
+pub(crate) use mapping::TARGET_ERROR;
 pub use mapping::{Mapping, MappingError, SURVEY_RECORDS, Survey};
 
 use crate::json::{self, JsonError, MemberValue, ObjectWalk};
@@ -190,6 +191,7 @@ struct Found<'r> {
     keys: &'r mut [Option<Raw<'r>>],
     output_b: Option<Raw<'r>>,
     trajectory: Option<Raw<'r>>,
+    target_error: Option<Raw<'r>>,
     twice: Option<Field>,
     seen: FieldSet,
 }
@@ -201,6 +203,7 @@ impl<'r> Found<'r> {
             keys: arena.alloc_slice_fill_copy(mapping.key_count(), None),
             output_b: None,
             trajectory: None,
+            target_error: None,
             twice: None,
             seen: FieldSet::EMPTY,
         }
@@ -220,6 +223,7 @@ impl<'r> Found<'r> {
         match (target.field, target.special) {
             (_, mapping::Special::OutputB) => self.output_b = value,
             (_, mapping::Special::Trajectory) => self.trajectory = value,
+            (_, mapping::Special::TargetError) => self.target_error = value,
             (Some(field), mapping::Special::None) => {
                 self.note(field);
                 self.set(field, value);

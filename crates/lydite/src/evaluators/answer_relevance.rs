@@ -1,5 +1,6 @@
 //! `answer_relevance`: see [`AnswerRelevance`].
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -166,18 +167,7 @@ impl ByJudge {
                 Explanation::reason("the output is empty, so it answers nothing"),
             ));
         }
-        let count = self.count.to_string();
-        let ask = Ask {
-            name: "answer_relevance",
-            prompt: &self.prompt,
-            fill: &[
-                ("output", Fill::Data(output)),
-                ("count", Fill::words(count)),
-            ],
-            order: Order::Ab,
-        };
-        let schema = Arc::clone(&self.schema);
-        let questions = cx.typed(&ask, schema, &|value| self.read(value)).await?;
+        let questions = self.questions(output, cx).await?;
         let evading = questions.iter().filter(|q| q.is_noncommittal).count();
         if 2 * evading > questions.len() {
             return Ok(noncommittal(&questions, evading));
@@ -185,23 +175,26 @@ impl ByJudge {
         let texts = questions.iter().map(|question| &*question.text);
         let texts: Vec<&str> = std::iter::once(&*query).chain(texts).collect();
         let vectors = cx.embed(&texts).await?;
-        let cosines = cosines(&vectors)?;
-        let mean = cosines.iter().sum::<f64>() / cosines.len().max(1) as f64;
-        let reason = format!(
-            "the {} questions that the output answers have a mean cosine of {} to the query",
-            cosines.len(),
-            rounded(mean)
-        );
-        let pairs = questions.iter().zip(cosines).enumerate();
-        let evidence =
-            pairs.map(|(index, (question, cosine))| question.evidence(index).set("cosine", cosine));
-        Ok(Outcome::new(
-            Cell::measured(mean.clamp(0.0, 1.0)),
-            Explanation {
-                evidence: evidence.collect(),
-                ..Explanation::reason(reason)
-            },
-        ))
+        Ok(near(&questions, &cosines(&vectors)?))
+    }
+
+    /// The questions that the output answers, as many as were asked for.
+    async fn questions(
+        &self,
+        output: Cow<'_, str>,
+        cx: &JudgeContext<'_>,
+    ) -> Result<Vec<Question>, Failure> {
+        let ask = Ask {
+            name: "answer_relevance",
+            prompt: &self.prompt,
+            fill: &[
+                ("output", Fill::Data(output)),
+                ("count", Fill::words(self.count.to_string())),
+            ],
+            order: Order::Ab,
+        };
+        let schema = Arc::clone(&self.schema);
+        cx.typed(&ask, schema, &|value| self.read(value)).await
     }
 
     fn read(&self, value: &Value) -> Result<Read<Vec<Question>>, Misread> {
@@ -242,6 +235,26 @@ impl ByJudge {
             flags: 0,
         })
     }
+}
+
+/// The mean of the questions' cosines.
+fn near(questions: &[Question], cosines: &[f64]) -> Outcome {
+    let mean = cosines.iter().sum::<f64>() / cosines.len().max(1) as f64;
+    let reason = format!(
+        "the {} questions that the output answers have a mean cosine of {} to the query",
+        cosines.len(),
+        rounded(mean)
+    );
+    let pairs = questions.iter().zip(cosines).enumerate();
+    let evidence =
+        pairs.map(|(index, (question, cosine))| question.evidence(index).set("cosine", *cosine));
+    Outcome::new(
+        Cell::measured(mean.clamp(0.0, 1.0)),
+        Explanation {
+            evidence: evidence.collect(),
+            ..Explanation::reason(reason)
+        },
+    )
 }
 
 fn noncommittal(questions: &[Question], evading: usize) -> Outcome {

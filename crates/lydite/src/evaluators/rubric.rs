@@ -306,42 +306,38 @@ impl Reader {
 
     fn read(&self, value: &Value) -> Result<Read<Whole>, Misread> {
         let verdict = value.get("verdict").or_else(|| value.get("pass"));
-        let verdict = verdict
-            .map(|verdict| read::label(verdict, &self.labels))
-            .transpose()?;
+        let verdict = verdict.map(|verdict| read::label(verdict, &self.labels));
+        let verdict = verdict.transpose()?;
         let score = value.get("score");
-        let score = score
-            .map(|score| read::number(score, &self.scale))
-            .transpose()?;
-        let (passes, score_value) = match (&verdict, &score) {
-            (Some(verdict), Some(score)) => agreeing(verdict.value == MET, score.value)?,
-            (Some(verdict), None) => (
-                verdict.value == MET,
-                f64::from(u8::from(verdict.value == MET)),
-            ),
-            // Only the ends of the scale say a verdict by themselves.
-            (None, Some(score)) if score.value <= 0.0 => (false, 0.0),
-            (None, Some(score)) if score.value >= 1.0 => (true, 1.0),
-            (None, _) => {
-                return Err(Misread::new(
-                    Code::JudgeUnreadable,
-                    "the reply is no JSON object with `verdict`",
-                ));
-            }
-        };
+        let score = score.map(|score| read::number(score, &self.scale));
+        let score = score.transpose()?;
+        let (passes, said) = decided(
+            verdict.map(|read| read.value == MET),
+            score.map(|read| read.value),
+        )?;
         let reason = value.get("reasoning").or_else(|| value.get("reason"));
+        let reason = reason.and_then(Value::as_str).unwrap_or_default();
         Ok(Read {
             value: Whole {
                 passes,
-                score: score_value,
-                reason: reason
-                    .and_then(Value::as_str)
-                    .unwrap_or_default()
-                    .trim()
-                    .to_owned(),
+                score: said,
+                reason: reason.trim().to_owned(),
             },
             flags: verdict.map_or(0, |read| read.flags) | score.map_or(0, |read| read.flags),
         })
+    }
+}
+
+/// Verdict and score, where at least one of them was said. A score alone decides only at the ends of the scale.
+fn decided(passes: Option<bool>, score: Option<f64>) -> Result<(bool, f64), Misread> {
+    match (passes, score) {
+        (Some(passes), Some(score)) => agreeing(passes, score),
+        (Some(passes), None) => Ok((passes, f64::from(u8::from(passes)))),
+        (None, Some(score)) if score <= 0.0 || score >= 1.0 => Ok((score >= 1.0, score)),
+        (None, _) => Err(Misread::new(
+            Code::JudgeUnreadable,
+            "the reply is no JSON object with `verdict`",
+        )),
     }
 }
 

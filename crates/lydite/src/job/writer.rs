@@ -12,6 +12,7 @@ use crate::results::CheckResult;
 use crate::run_folder::{Appender, Checkpoint, FolderError, Manifest, RunFolder};
 use crate::runner::{BlockOutput, Sink};
 use crate::stored::for_each_record;
+use crate::target::stage::Made;
 
 /// Where results or a report go, and in which format.
 pub struct Output {
@@ -164,6 +165,25 @@ impl Writer {
         self.fold = stored.finish();
         self.prefix = Some(checkpoint.clone());
         Ok(())
+    }
+
+    /// Takes what a target's input had beside the records that are judged.
+    pub(super) fn input(&mut self, made: &Made) -> Result<(), JobError> {
+        self.repeated_ids += made.repeated_ids;
+        self.fold.more_records_read(made.passed_over);
+        for bad in &made.bad {
+            self.fold.bad_record(bad.clone());
+        }
+        match &mut self.folder {
+            // A resumed run has written them before its first block.
+            Some((folder, appender)) if self.prefix.is_none() => {
+                appender.bad(&made.bad).map_err(|source| JobError::Output {
+                    name: folder.path().display().to_string(),
+                    source,
+                })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Builds the report and ends every output.

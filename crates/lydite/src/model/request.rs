@@ -46,6 +46,15 @@ impl ChatRole {
     }
 }
 
+impl Finish {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Stop => "stop",
+            Self::Length => "length",
+        }
+    }
+}
+
 impl ChatMessage {
     pub fn system(content: impl Into<String>) -> Self {
         Self {
@@ -124,9 +133,22 @@ pub struct ChatReply {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub served_by: Option<String>,
     pub usage: Usage,
+    /// What the request took that brought the reply, however it came here since; not known to every session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub taken: Option<Taken>,
     /// Taken from a cache, a log of calls, or an equal call that was under way.
     #[serde(skip)]
     pub cached: bool,
+}
+
+/// What a request took that went well.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Taken {
+    /// From sending it to the end of the reply, in milliseconds.
+    pub latency_ms: u64,
+    /// In US dollars; null where the price is unknown.
+    pub cost_usd: Option<f64>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,9 +8,9 @@ use futures_util::future::{BoxFuture, ready};
 use serde_json::Value;
 
 use super::{
-    ChatModel, ChatReply, ChatRequest, Embedded, Embedder, Finish, ModelError, ModelErrorKind,
-    ModelSession, ModelSpec, ModelTotals, Moderated, Moderation, ModerationCategory, Moderator,
-    Usage, VerdictCache,
+    ApplicationSpec, ChatModel, ChatReply, ChatRequest, Embedded, Embedder, Finish, ModelError,
+    ModelErrorKind, ModelSession, ModelSpec, ModelTotals, Moderated, Moderation,
+    ModerationCategory, Moderator, Usage, VerdictCache,
 };
 
 /// Replies in their order, for every chat model of the session.
@@ -218,6 +218,13 @@ impl ModelSession for ScriptedSession {
 
     fn moderator(&self, spec: &ModelSpec) -> Result<Arc<dyn Moderator>, ModelError> {
         Ok(self.model(spec))
+    }
+
+    fn application(&self, spec: &ApplicationSpec) -> Result<Arc<dyn ChatModel>, ModelError> {
+        Ok(Arc::new(Scripted {
+            script: Arc::clone(&self.0),
+            name: spec.name(),
+        }))
     }
 
     fn verdicts(&self) -> Option<Arc<dyn VerdictCache>> {

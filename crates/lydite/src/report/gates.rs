@@ -223,7 +223,10 @@ fn figure(gate: &Gate, check: &CheckReport) -> Result<f64, String> {
         Metric::Coverage => summary.coverage.ok_or_else(|| no_answer(summary, name)),
         Metric::Inconclusive => count(summary.inconclusive),
         Metric::Errored => count(summary.errored),
-        Metric::Cost => Err(format!("what `{name}` cost is not known")),
+        Metric::Cost => check
+            .usage
+            .and_then(|usage| usage.cost_usd)
+            .ok_or_else(|| format!("what `{name}` cost is not known: its models have no price")),
     }
 }
 

@@ -40,19 +40,30 @@ pub struct Halt {
 }
 
 /// Cells that wait at once, for each call that can be under way: enough that slow ones hold up nothing.
-const CELLS_PER_CALL: usize = 3;
+pub(crate) const CELLS_PER_CALL: usize = 3;
 
 /// Blocks that are under way at once at the most: where one call hangs, the others go so far ahead of it.
 const MOST_BLOCKS: usize = 512;
 
 pub(super) fn walk(plan: &Plan<'_>, shared: &Shared<'_>, session: &dyn ModelSession) {
-    let waker = AtomicWaker::new();
+    block_on(session, plan.stop, |waker| {
+        drive(plan, shared, session, waker)
+    });
+}
+
+/// Drives a future that ends soon after `stop` is set; it is woken then by the waker that it is made with.
+pub(crate) fn block_on<F: Future<Output = ()>>(
+    session: &dyn ModelSession,
+    stop: &AtomicBool,
+    future: impl FnOnce(Arc<AtomicWaker>) -> F,
+) {
+    let waker = Arc::new(AtomicWaker::new());
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         // The only thread that sees Ctrl-C while all calls are waiting.
         let watcher = scope.spawn(|| {
             while !over.load(Ordering::Relaxed) {
-                if plan.stop.load(Ordering::Relaxed) {
+                if stop.load(Ordering::Relaxed) {
                     waker.wake();
                 }
                 std::thread::park_timeout(Duration::from_millis(50));
@@ -62,7 +73,7 @@ pub(super) fn walk(plan: &Plan<'_>, shared: &Shared<'_>, session: &dyn ModelSess
             over: &over,
             watcher: watcher.thread().clone(),
         };
-        session.block_on(pin!(drive(plan, shared, session, &waker)));
+        session.block_on(pin!(future(Arc::clone(&waker))));
     });
 }
 
@@ -90,7 +101,7 @@ async fn drive(
     plan: &Plan<'_>,
     shared: &Shared<'_>,
     session: &dyn ModelSession,
-    waker: &AtomicWaker,
+    waker: Arc<AtomicWaker>,
 ) {
     let tools = RefCell::new(Tools {
         decoder: Decoder::new(plan.mapping),

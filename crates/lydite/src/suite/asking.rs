@@ -2,8 +2,8 @@
 
 use std::fs;
 
+use super::draft::Draft;
 use super::error::{Desk, found, key_text};
-use super::forms::Draft;
 use super::models::{self, Moderation};
 use super::scope::{Author, Scope};
 use super::secrets;

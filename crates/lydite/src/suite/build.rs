@@ -4,17 +4,19 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use super::dataset::{self, DatasetSpec};
+use super::draft::{Draft, known, note_idle_inputs, report, spec};
 use super::error::{Desk, Source, SuiteError, SuiteErrors, key_text};
-use super::forms::{self, Draft};
+use super::forms;
 use super::gate::{Gate, Known};
 use super::inputs::{self, Input};
 use super::scope::{Author, Definitions, Scope};
-use super::{Place, Suite, custom, keys, models, secrets};
-use crate::check::{Check, CheckErrors, CheckPlace, CheckSpec, Condition};
+use super::{Place, Suite, custom, keys, models, secrets, target};
+use crate::check::{Check, Condition};
 use crate::decode::Wanted;
 use crate::evaluator::Registry;
 use crate::node::{Node, NodeValue, Span};
 use crate::record::Field;
+use crate::target::TargetSpec;
 
 /// Makes a suite of a file, of checks given as text, or of both.
 #[derive(Debug)]
@@ -119,6 +121,8 @@ struct SuiteDraft<'r> {
     has_file: bool,
     name: Option<String>,
     dataset: Option<DatasetSpec>,
+    /// Read last: it may name a model that stands after it.
+    target: Option<Node>,
     checks: Vec<Placed>,
     inputs: Vec<Input>,
     gates: Vec<(String, Span)>,
@@ -141,6 +145,7 @@ impl<'r> SuiteDraft<'r> {
             has_file: false,
             name: None,
             dataset: None,
+            target: None,
             checks: Vec::new(),
             inputs: Vec::new(),
             gates: Vec::new(),
@@ -198,6 +203,7 @@ impl<'r> SuiteDraft<'r> {
                 "version" => read_version(desk, value),
                 "name" => self.name = desk.text("name", value).map(str::to_owned),
                 "dataset" => self.dataset = dataset::read(desk, value),
+                "target" => self.target = Some(value.clone()).filter(|target| !target.is_null()),
                 "checks" | "evaluators" => {
                     lists.push(key);
                     self.read_checks(desk, key_text(key), value);
@@ -330,6 +336,8 @@ impl<'r> SuiteDraft<'r> {
         let mut wanted = Wanted::default();
         let condition = self.compile_condition(&mut wanted);
         let checks = self.compile_checks(&mut wanted);
+        let target = self.compile_target(&mut wanted);
+        let target_place = self.target_place();
         let (gates, mut unsettled) = self.compile_gates(checks.as_deref());
         let wrong = self.desks.iter().any(|desk| !desk.errors.is_empty());
         let Some(checks) = checks.filter(|_| !wrong) else {
@@ -363,6 +371,8 @@ impl<'r> SuiteDraft<'r> {
                 .map(|note| note_line(&note.source, note.span, &note.message))
                 .collect(),
             name: self.name,
+            target_place,
+            target,
             dataset: self.dataset,
             checks,
             gates,
@@ -379,11 +389,16 @@ impl<'r> SuiteDraft<'r> {
         let Some(desk) = self.desks.first() else {
             return Vec::new();
         };
+        let of_target = self
+            .target
+            .as_ref()
+            .and_then(|target| target.get("model")?.as_str());
         let used: BTreeSet<&str> = self
             .checks
             .iter()
             .flat_map(|placed| &placed.draft.names_models)
             .map(String::as_str)
+            .chain(of_target)
             .collect();
         let unused = self.definitions.models.unused(|name| used.contains(name));
         let lines = unused.map(|(span, message)| note_line(&desk.source, span, &message));
@@ -396,6 +411,19 @@ impl<'r> SuiteDraft<'r> {
             source: desk.source.clone(),
             span: placed.draft.places.check,
         })
+    }
+
+    fn target_place(&self) -> Option<Place> {
+        Some(Place {
+            source: self.desks.first()?.source.clone(),
+            span: self.target.as_ref()?.span,
+        })
+    }
+
+    fn compile_target(&mut self, wanted: &mut Wanted) -> Option<TargetSpec> {
+        let node = self.target.as_ref()?;
+        let desk = self.desks.first_mut()?;
+        target::read(desk, node, wanted, &self.definitions.models)
     }
 
     /// The checks given as text.
@@ -603,73 +631,6 @@ impl Names {
             if self.taken.insert(numbered.clone()) {
                 return numbered;
             }
-        }
-    }
-}
-
-/// What a draft says, for compiling it. `references` allows parameters that records fill.
-pub(super) fn spec(draft: &Draft, references: bool) -> CheckSpec {
-    CheckSpec {
-        name: draft
-            .name
-            .as_ref()
-            .map_or_else(|| draft.default_name.clone(), |(name, _)| name.clone()),
-        params: draft.params.clone(),
-        threshold: draft.threshold,
-        negate: draft.negate,
-        on_missing: draft.on_missing,
-        when: draft.when.clone(),
-        inputs: draft
-            .inputs
-            .iter()
-            .map(|input| (input.field, input.source.clone()))
-            .collect(),
-        references,
-        asks: draft.asks.clone(),
-        prompt: draft.prompt.clone(),
-        compat: draft.compat,
-    }
-}
-
-/// Puts the errors of compiling a check where they stand in its source.
-pub(super) fn report(desk: &mut Desk, draft: &Draft, errors: CheckErrors) {
-    for error in errors.0 {
-        let span = draft.span_of(&error.place, error.span);
-        let message = match &error.place {
-            CheckPlace::Params(pointer) => match pointer.strip_prefix('/') {
-                Some(param) if !error.message.contains(&format!("`{param}`")) => {
-                    format!("`{param}`: {}", error.message)
-                }
-                _ => format!("{}: {}", draft.called, error.message),
-            },
-            CheckPlace::When => format!("`when`: {}", error.message),
-            CheckPlace::Prompt => format!("`prompt`: {}", error.message),
-            CheckPlace::Input(field) => format!("`{field}`: {}", error.message),
-            CheckPlace::Threshold | CheckPlace::Not => error.message,
-        };
-        desk.error(span, message, error.help.unwrap_or_default());
-    }
-}
-
-/// What a gate must know of a check that is not compiled.
-fn known(draft: &Draft) -> Option<Known<'_>> {
-    let (name, _) = draft.name.as_ref()?;
-    let info = draft.entry.info;
-    Some(Known {
-        name,
-        info,
-        range: info.range,
-        grades: draft.threshold.is_some() || info.natural_verdict,
-    })
-}
-
-fn note_idle_inputs(desk: &mut Desk, draft: &Draft) {
-    for input in &draft.inputs {
-        if !draft.entry.info.reads.contains(input.field) {
-            desk.note(
-                input.span,
-                format!("`{}` is not read by {}", input.field, draft.called),
-            );
         }
     }
 }

@@ -42,6 +42,12 @@ pub(super) const SUITE: &[Key] = &[
         ],
     },
     Key {
+        name: "target",
+        doc: "What makes the outputs first, where records have none: a model, an endpoint or a program.",
+        schema: r##"{"$ref": "#/$defs/target"}"##,
+        also: &["task", "application", "app", "system_under_test", "sut"],
+    },
+    Key {
         name: "checks",
         doc: "What is judged: evaluators with their parameters.",
         schema: r##"{"type": "array", "items": {"$ref": "#/$defs/check"}}"##,
@@ -123,18 +129,11 @@ pub(super) const SUITE: &[Key] = &[
 ];
 
 /// Keys of the format that this version can't serve: the key, and why.
-pub(super) const NOT_YET: &[(&str, &str, &str)] = &[
-    (
-        "target",
-        "`target` makes the outputs before they are judged; it is not in this version",
-        "make the outputs first, put them into the records as `output`, and name that file under `dataset`",
-    ),
-    (
-        "metrics",
-        "`metrics` over the whole dataset are not in this version",
-        "for evaluators that score each record, the key is `checks`",
-    ),
-];
+pub(super) const NOT_YET: &[(&str, &str, &str)] = &[(
+    "metrics",
+    "`metrics` over the whole dataset are not in this version",
+    "for evaluators that score each record, the key is `checks`",
+)];
 
 pub(super) const DATASET: &[Key] = &[
     Key {

@@ -1,8 +1,8 @@
 //! What LangChain's configuration has beside the keys of a check.
 
 use super::asking;
+use super::draft::Draft;
 use super::error::{Desk, key_text};
-use super::forms::Draft;
 use super::scope::Scope;
 use super::{keys, names};
 use crate::evaluator::{Entry, Origin, Role};

@@ -9,6 +9,7 @@ mod asking;
 mod build;
 mod custom;
 mod dataset;
+mod draft;
 mod error;
 mod forms;
 pub mod gate;
@@ -21,6 +22,7 @@ pub mod own;
 pub mod schema;
 mod scope;
 mod secrets;
+mod target;
 #[cfg(test)]
 mod tests;
 
@@ -40,6 +42,7 @@ use crate::evaluator::Registry;
 use crate::node::Span;
 use crate::path::FieldPath;
 use crate::record::Field;
+use crate::target::TargetSpec;
 
 /// The version of the suite's format.
 pub const SUITE_VERSION: u32 = 1;
@@ -50,6 +53,8 @@ pub struct Suite {
     pub version: u32,
     pub name: Option<String>,
     pub dataset: Option<DatasetSpec>,
+    /// What makes the outputs first.
+    pub target: Option<TargetSpec>,
     pub checks: Vec<Check>,
     pub gates: Vec<Gate>,
     /// The models and evaluators that checks, and those of records, may name.
@@ -66,6 +71,8 @@ pub struct Suite {
     pub added: Vec<Source>,
     /// Where each check stands.
     places: Vec<Place>,
+    /// Where the target stands.
+    target_place: Option<Place>,
     /// Errors that records with their own checks would remove.
     unsettled: Vec<SuiteError>,
     /// Notes that records with their own checks would remove.
@@ -126,6 +133,28 @@ impl Suite {
         self.checks
             .iter()
             .any(|check| check.needs.contains(Field::Reference))
+    }
+
+    /// Places in the target's texts that no surveyed record can fill.
+    pub fn unfillable_places(&self, survey: &Survey, mapping: &Mapping) -> Vec<SuiteError> {
+        let keys: Vec<&str> = survey.keys().collect();
+        let (Some(target), Some(place)) = (&self.target, &self.target_place) else {
+            return Vec::new();
+        };
+        if keys.is_empty() {
+            return Vec::new();
+        }
+        let error = |path: FieldPath| SuiteError {
+            source: place.source.clone(),
+            span: place.span,
+            message: format!(
+                "the target takes `{{{path}}}`, and no record has `{}`",
+                key_of(&path)
+            ),
+            help: Some(format!("the records have: {}", listed(&keys))),
+        };
+        let unfillable = target.unfillable(survey, mapping);
+        unfillable.into_iter().map(error).collect()
     }
 
     /// Fields and values that a check can't do without and that no surveyed record can supply.
@@ -229,7 +258,7 @@ fn key_of(path: &FieldPath) -> &str {
     }
 }
 
-fn supplies_root(survey: &Survey, mapping: &Mapping, path: &FieldPath) -> bool {
+pub(crate) fn supplies_root(survey: &Survey, mapping: &Mapping, path: &FieldPath) -> bool {
     match Field::from_name(path.root()) {
         Some(field) => survey.supplies(field, mapping),
         None => survey.keys().any(|key| key == key_of(path)),

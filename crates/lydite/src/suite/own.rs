@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
-use super::build::{Names, report, spec};
+use super::build::Names;
+use super::draft::{Draft, report, spec};
 use super::error::{Desk, Source};
-use super::forms::{self, Draft};
+use super::forms;
 use super::scope::{Author, Definitions, Scope};
 use crate::check::{Check, CheckSpec};
 use crate::decode::Wanted;

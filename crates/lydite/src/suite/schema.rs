@@ -16,6 +16,7 @@ pub fn schema(registry: &Registry) -> Value {
     let mut defs = Map::new();
     defs.insert("dataset".into(), dataset());
     defs.insert("inputs".into(), input_fields());
+    add_target(&mut defs);
     defs.insert(
         "gate".into(),
         json!({"type": "string", "pattern": gate::pattern()}),
@@ -94,6 +95,15 @@ fn dataset() -> Value {
         {"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1},
         {"type": "object", "properties": properties, "required": ["path"], "additionalProperties": false},
     ]})
+}
+
+/// The target's schema, and what it refers to beside it.
+fn add_target(defs: &mut Map<String, Value>) {
+    let mut schema = super::target::SCHEMA.clone();
+    if let Some(Value::Object(inner)) = schema.as_object_mut().and_then(|it| it.remove("$defs")) {
+        defs.extend(inner);
+    }
+    defs.insert("target".into(), schema);
 }
 
 fn input_fields() -> Value {

@@ -46,7 +46,8 @@ pub(super) fn hide(desk: &mut Desk, root: &Node) {
             .map(of_settings)
             .into_iter()
             .flatten()
-            .chain(of_model(node));
+            .chain(of_model(node))
+            .chain(of_endpoint(node));
         spans.extend(found.map(|secret| secret.span));
     });
     if spans.is_empty() {
@@ -106,6 +107,34 @@ pub(super) fn of_model(node: &Node) -> Vec<Secret> {
             _ => {}
         }
     }
+    secrets
+}
+
+/// The keys that stand in a mapping which describes an endpoint under test.
+pub(super) fn of_endpoint(node: &Node) -> Vec<Secret> {
+    let mut secrets = Vec::new();
+    let url = node
+        .get("url")
+        .filter(|url| has_credentials(url.as_str().unwrap_or_default()));
+    secrets.extend(url.map(|url| Secret {
+        key: url.span,
+        span: url.span,
+        message: "`url` must not hold a key".to_owned(),
+        help: "send it as a header that is read from the environment: `headers: {Authorization: $NAME}`",
+    }));
+    let Some(headers) = node.get("url").and(node.get("headers")) else {
+        return secrets;
+    };
+    let literal = headers.entries().iter().filter(|(header, value)| {
+        let name = key_text(header).to_ascii_lowercase();
+        let of_key = ["auth", "key", "token", "secret", "cookie"];
+        of_key.iter().any(|word| name.contains(word))
+            && !value.as_str().unwrap_or_default().starts_with('$')
+    });
+    secrets.extend(literal.map(|(header, value)| Secret {
+        help: "read it from the environment: write `$NAME` as its value",
+        ..Secret::named(header, value)
+    }));
     secrets
 }
 
@@ -202,6 +231,10 @@ mod tests {
                 1,
             ),
             ("{provider: openai, api_key: s3crétü}", 1),
+            (
+                "{url: 'http://host/a', headers: {Authorization: $TOKEN, X-Team: a}}",
+                0,
+            ),
         ] {
             let node = Node::parse(yaml).unwrap();
             assert_eq!(of_model(&node).len(), count, "{yaml}");

@@ -429,6 +429,66 @@ formatEvaluatorInputs: {reference: "rawReferenceOutput.text"}
     insta::assert_snapshot!(suite.notes.join("\n"));
 }
 
+/// The configuration that LangChain's page of the specification shows, with the evaluators that
+/// ship.
+#[test]
+fn langchain_s_own_example() {
+    let yaml = r#"
+evaluators:
+  - evaluatorType: criteria
+    criteria: helpfulness
+    feedbackKey: helpful
+    llm: main
+    chainOptions: {prompt: "…{input}…{output}…{criteria}…", llmKwargs: {temperature: 0}}
+    formatEvaluatorInputs:
+      input: rawInput.question
+      prediction: rawPrediction.answer
+      reference: rawReferenceOutput.answer
+  - {evaluatorType: embedding_distance, distanceMetric: cosine, embedding: EMBEDDING}
+  - {evaluatorType: trajectory, agentTools: [{name: search, description: web search}]}
+  - {evaluatorType: string_distance, distance: jaro_winkler, normalize_score: true}
+  - criteria
+formatEvaluatorInputs: {prediction: rawPrediction.answer}
+models: {main: openai/gpt-4.1, judge: openai/gpt-4.1-mini}
+"#;
+    let parse = |embedding: &str| {
+        let yaml = yaml.replace("EMBEDDING", embedding);
+        Suite::parse(&yaml, "s.yaml", &Registry::builtin())
+    };
+    let suite = parse("openai/text-embedding-3-small").unwrap_or_else(|errors| panic!("{errors}"));
+    assert_eq!(
+        names(&suite),
+        [
+            "helpful",
+            "embedding_distance",
+            "trajectory",
+            "string_distance",
+            "criteria"
+        ]
+    );
+    let asked: Vec<_> = suite
+        .checks
+        .iter()
+        .map(|check| judges(&check.asks).join(" "))
+        .collect();
+    assert_eq!(
+        asked,
+        [
+            "openai/gpt-4.1",
+            "",
+            "openai/gpt-4.1-mini",
+            "",
+            "openai/gpt-4.1-mini"
+        ]
+    );
+    assert!(suite.checks[0].prompt.is_some());
+    let errors = parse("local").unwrap_err().to_string();
+    assert!(
+        errors.contains("`embedding_distance` needs an embedder"),
+        "{errors}"
+    );
+}
+
 #[test]
 fn a_template_is_filled_once_from_the_record() {
     let registry = registry();

@@ -304,7 +304,7 @@ fn is_cut(reply: &ChatReply, plan: &Plan) -> bool {
         && serde_json::from_str::<IgnoredAny>(text).is_err_and(|error| error.is_eof())
 }
 
-/// The temperature of calls that name none; `None` where it is left to the provider, or to `parameters`.
+/// The temperature of calls that name none; `None` where the provider's default holds, or `parameters` sets it.
 pub(crate) fn temperature(spec: &ModelSpec) -> Option<f64> {
     let by_parameters = spec.parameters.contains_key("temperature");
     spec.temperature.or(0.0).filter(|_| !by_parameters)

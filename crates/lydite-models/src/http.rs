@@ -124,6 +124,7 @@ impl Endpoint {
         environment: Environment<'_>,
     ) -> Result<Self, String> {
         let mut redactor = Redactor::default();
+        hide_query(&url, &mut redactor);
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         for (name, value) in own {
@@ -258,6 +259,17 @@ fn address(spec: &ModelSpec, path_and_query: &str) -> Result<Url, String> {
         url.set_query(Some(&query));
     }
     Ok(url)
+}
+
+/// A gateway's key may stand in the query of its address, and a server may repeat it, decoded or not.
+fn hide_query(url: &Url, redactor: &mut Redactor) {
+    let raw = url.query().unwrap_or_default().split('&');
+    for (pair, (name, value)) in raw.filter(|pair| !pair.is_empty()).zip(url.query_pairs()) {
+        if name != "api-version" {
+            redactor.add(pair.split_once('=').map_or("", |(_, value)| value));
+            redactor.add(&value);
+        }
+    }
 }
 
 /// An address without its query, which may hold a key.
@@ -433,6 +445,15 @@ mod tests {
         }
         let error = address(&ModelSpec::new(Provider::Azure, "m"), "/x").unwrap_err();
         assert!(error.contains("openai.azure.com"), "{error}");
+    }
+
+    #[test]
+    fn a_key_in_a_query_is_hidden() {
+        let url = Url::parse("https://h/v1/x?api-version=2024-10-21&flag&sig=a%2Fhunter2").unwrap();
+        let mut redactor = Redactor::default();
+        hide_query(&url, &mut redactor);
+        let said = "no a/hunter2 or a%2Fhunter2 in 2024-10-21";
+        assert_eq!(redactor.clean(said), "no [key] or [key] in 2024-10-21");
     }
 
     #[test]

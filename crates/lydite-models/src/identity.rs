@@ -121,10 +121,10 @@ mod tests {
             r#"{"base_url":"https://api.openai.com/v1","model":"gpt-4.1-mini","provider":"openai","role":"chat","temperature":0.0}"#
         );
         let edits: [fn(&mut ModelSpec); 9] = [
-            |s| s.temperature = Temperature::Provider,
             |s| s.model = "x".into(),
             |s| s.base_url = Some("http://localhost/v1".into()),
             |s| s.temperature = Temperature::At(1.0),
+            |s| s.temperature = Temperature::Provider,
             |s| s.seed = Some(1),
             |s| s.max_output_tokens = Some(1),
             |s| s.structured = Structured::Tool,

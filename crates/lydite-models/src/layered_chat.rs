@@ -61,6 +61,11 @@ impl LayeredChat {
         }
     }
 
+    /// What the provider was found to refuse or to ignore.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        self.wire.notes()
+    }
+
     async fn ask(&self, request: &ChatRequest) -> Result<ChatReply, ModelError> {
         let key = self.keys.chat(request, &self.stack.shared.schemas);
         let (mut outcome, led) = self.flights.run(key, || self.lead(key, request)).await;

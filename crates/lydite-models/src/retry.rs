@@ -3,7 +3,7 @@
 //! Between two attempts stands what `Retry-After` says, never less, else exponential backoff with full
 //! jitter (Brooker, "Exponential backoff and jitter", AWS Architecture Blog 2015).
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use lydite::model::{BoxFuture, ModelError, ModelErrorKind, Usage};
@@ -36,6 +36,8 @@ pub(crate) struct Route {
     pub(crate) limiter: Arc<Limiter>,
     pub(crate) pace: Arc<Pace>,
     pub(crate) policy: Policy,
+    /// What the provider said when it refused the key: whoever waits for a slot need not ask again.
+    pub(crate) refused: Arc<OnceLock<ModelError>>,
 }
 
 /// A call that has ended.
@@ -65,7 +67,7 @@ pub(crate) struct AttemptRecord {
 /// Makes a call by as many attempts as it takes.
 ///
 /// `tokens` is the estimate for the pace; `attempt` makes one attempt within the time it is given.
-/// A slot is held during attempts only.
+/// A slot is held during attempts only. Once a key was refused, no further call is sent.
 pub(crate) async fn call<'a, T: Send>(
     route: &Route,
     ticket: &mut Ticket<'_>,
@@ -79,6 +81,9 @@ pub(crate) async fn call<'a, T: Send>(
         let queued = Instant::now();
         let slot = route.limiter.slot().await;
         route.pace.wait(tokens).await;
+        if let Some(refused) = route.refused.get() {
+            break Err(refused.clone());
+        }
         let began = Instant::now();
         let deadline = match ends {
             // Time in the queue does not count.
@@ -101,7 +106,13 @@ pub(crate) async fn call<'a, T: Send>(
         };
         match pause(route, ticket, &error, attempts.len(), deadline) {
             Ok(pause) => sleep(pause).await,
-            Err(failure) => break Err(failure.with_usage(ticket.usage())),
+            Err(failure) => {
+                if failure.kind == ModelErrorKind::Unauthorized {
+                    // Said already where another call was refused at the same time.
+                    let _ = route.refused.set(failure.clone());
+                }
+                break Err(failure.with_usage(ticket.usage()));
+            }
         }
     };
     Called {
@@ -223,6 +234,7 @@ mod tests {
             name: "openai/m".into(),
             limiter: Arc::new(Limiter::new(4)),
             pace: Arc::default(),
+            refused: Arc::default(),
             policy: Policy {
                 timeout: 2 * SECOND,
                 deadline: Duration::from_secs(deadline),
@@ -338,6 +350,17 @@ mod tests {
             assert_eq!(failure.usage.calls as usize, made);
             assert_eq!(called.attempts.len(), made);
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn after_a_refused_key_no_call_is_sent() {
+        let route = route(8, 600);
+        let refused = error(ModelErrorKind::Unauthorized, false, None);
+        let (first, _) = meet(&route, vec![refused]).await;
+        let (second, began) = meet(&route, Vec::new()).await;
+        assert!(began.is_empty() && second.attempts.is_empty());
+        let message = |called: Called<()>| called.outcome.unwrap_err().message;
+        assert_eq!(message(second), message(first));
     }
 
     #[tokio::test(start_paused = true)]

@@ -240,6 +240,11 @@ impl ModelSession for Session {
         {
             self.warn.say(&error.to_string());
         }
+        for chat in lock(&self.chats).values() {
+            for note in chat.notes() {
+                self.warn.say(&format!("{}: {note}", chat.name()));
+            }
+        }
         self.shared.log.as_ref().map_or(Ok(()), CallLog::check)
     }
 }
@@ -304,6 +309,7 @@ impl Session {
             name: name.into(),
             limiter: self.limiter(spec)?,
             pace,
+            refused: Arc::default(),
             policy: Policy {
                 timeout: seconds(timeout),
                 deadline: seconds(deadline),

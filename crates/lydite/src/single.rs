@@ -48,17 +48,26 @@ pub fn judge_scripted(
     record: &str,
     replies: Vec<serde_json::Value>,
 ) -> Result<CheckResult<'static>, SingleError> {
-    let mut wanted = Wanted::default();
     let mut spec = CheckSpec::from_flat_asking_params(name, params)?;
     let model = |name: &str| ModelSpec::new(Provider::Scripted, name);
     spec.asks.judges = vec![model("judge")];
     spec.asks.embedder = Some(model("embedder"));
     spec.asks.moderator = Some(model("moderator"));
+    judge_asking(entry, spec, record, &ScriptedSession::new(replies))
+}
+
+/// The same by the models that the check names, made by `session`. Repeats come as one.
+pub fn judge_asking(
+    entry: &Entry,
+    spec: CheckSpec,
+    record: &str,
+    session: &dyn ModelSession,
+) -> Result<CheckResult<'static>, SingleError> {
+    let mut wanted = Wanted::default();
     let check = Check::compile(entry, spec, &mut wanted)?;
-    let session = ScriptedSession::new(replies);
     let mut result = None;
     session.block_on(pin!(async {
-        result = Some(ask(&check, &wanted, record, &session).await);
+        result = Some(ask(&check, &wanted, record, session).await);
     }));
     // The future ran to its end, so there is a result.
     result.unwrap_or_else(|| judge_with(&check, &wanted, record))

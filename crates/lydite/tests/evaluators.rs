@@ -6,6 +6,8 @@
     reason = "a test may fail by panicking"
 )]
 
+mod cases;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::pin::pin;
@@ -25,6 +27,8 @@ use lydite::results::CheckResult;
 use lydite::single::{self, SingleError};
 use proptest::prelude::*;
 use serde_json::Value;
+
+use cases::mismatch;
 
 fn here() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
@@ -51,70 +55,6 @@ fn judge_by(
 
 fn replies_of(example: &Example) -> Vec<Value> {
     serde_json::from_str(example.replies).unwrap()
-}
-
-/// What `expect` says that `got` does not hold.
-fn mismatch(
-    got: &Result<CheckResult<'static>, SingleError>,
-    expect: &Value,
-    tolerance: f64,
-) -> Option<String> {
-    let text = |key: &str| expect.get(key).and_then(Value::as_str);
-    if let Some(words) = text("config_error") {
-        return match got {
-            Err(error) if error.to_string().contains(words) => None,
-            other => Some(format!(
-                "expected a configuration error with `{words}`, got {other:?}"
-            )),
-        };
-    }
-    if let Some(words) = text("record_error") {
-        return match got {
-            Err(SingleError::Record(error)) if format!("{error:?}").contains(words) => None,
-            other => Some(format!(
-                "expected an error of the record with `{words}`, got {other:?}"
-            )),
-        };
-    }
-    let got = match got {
-        Ok(got) => got,
-        Err(error) => return Some(format!("could not be judged: {error}")),
-    };
-    let verdict = serde_json::to_value(got.verdict).unwrap();
-    let mut wrong = Vec::new();
-    for key in expect.as_object().unwrap().keys() {
-        let right = match key.as_str() {
-            "verdict" => verdict == expect["verdict"],
-            "natural" => serde_json::to_value(got.natural).unwrap() == expect["natural"],
-            "score" => match (got.score, expect["score"].as_f64()) {
-                (Some(a), Some(b)) => (a - b).abs() <= tolerance,
-                (a, b) => a == b,
-            },
-            "error" => got.error.as_ref().map(|error| &*error.code) == text("error"),
-            "skipped" => got.skipped.as_deref() == text("skipped"),
-            "warnings" => serde_json::to_value(&got.warnings).unwrap() == expect["warnings"],
-            "reason" => {
-                let said = got
-                    .reason
-                    .as_deref()
-                    .or(got.error.as_ref().map(|error| &*error.message))
-                    .unwrap_or_default();
-                said.contains(text("reason").unwrap())
-            }
-            "evidence" => serde_json::to_value(&got.evidence).unwrap() == expect["evidence"],
-            other => panic!("`{other}` is no expectation"),
-        };
-        if !right {
-            wrong.push(key.clone());
-        }
-    }
-    (!wrong.is_empty()).then(|| {
-        format!(
-            "{} differ: expected {expect}, got {}",
-            wrong.join(", "),
-            serde_json::to_string(got).unwrap()
-        )
-    })
 }
 
 #[test]
@@ -755,65 +695,20 @@ fn the_values_of_parameters_are_text_to_yaml() {
 #[test]
 fn cases() {
     let registry = Registry::builtin();
-    let mut count = 0;
-    let mut failures = Vec::new();
-    for file in std::fs::read_dir(here().join("tests/cases")).unwrap() {
-        let path = file.unwrap().path();
-        if path.extension().is_none_or(|ending| ending != "jsonl") {
-            continue;
-        }
-        let id = path.file_stem().unwrap().to_string_lossy().into_owned();
-        let entry = registry
-            .get(&id)
-            .unwrap_or_else(|| panic!("{} names no evaluator", path.display()));
-        let text = std::fs::read_to_string(&path).unwrap();
-        for (index, line) in text
-            .split('\n')
-            .enumerate()
-            .filter(|(_, line)| !line.trim().is_empty())
-        {
-            let place = format!("{}:{}", path.display(), index + 1);
-            let case: Value =
-                serde_json::from_str(line).unwrap_or_else(|error| panic!("{place}: {error}"));
-            let params = match case.get("params_yaml").and_then(Value::as_str) {
-                Some(yaml) => Node::parse(yaml).unwrap_or_else(|error| panic!("{place}: {error}")),
-                None => Node::from_json(case.get("params").unwrap_or(&serde_json::json!({}))),
-            };
-            let entry = match case.get("evaluator").and_then(Value::as_str) {
-                Some(name) => registry
-                    .get(name)
-                    .unwrap_or_else(|| panic!("{place}: no evaluator `{name}`")),
-                None => entry,
-            };
-            let tolerance = case
-                .get("tolerance")
-                .and_then(Value::as_f64)
-                .unwrap_or(1e-9);
-            // A record that JSON values can't hold (a key twice, `1.10`, NaN) stands as its text.
-            let record = case["record"]
-                .as_str()
-                .map_or_else(|| case["record"].to_string(), str::to_owned);
-            let replies = case.get("replies").and_then(Value::as_array);
-            let got = judge_by(
-                entry,
-                &params,
-                &record,
-                replies.cloned().unwrap_or_default(),
-            );
-            if let Some(wrong) = mismatch(&got, &case["expect"], tolerance) {
-                failures.push(format!(
-                    "{place} ({}): {wrong}",
-                    case["name"].as_str().unwrap_or_default()
-                ));
-            }
-            count += 1;
-        }
-    }
+    let cases = cases::all(&registry);
+    let failures: Vec<String> = cases
+        .iter()
+        .filter_map(|case| {
+            let replies = case.replies.clone().unwrap_or_default();
+            let got = judge_by(case.entry, &case.params, &case.record, replies);
+            case.failure(cases::SCRIPTED, &got)
+        })
+        .collect();
     assert!(
         failures.is_empty(),
-        "{} of {count} cases fail:\n{}",
+        "{} of {} cases fail:\n{}",
         failures.len(),
+        cases.len(),
         failures.join("\n")
     );
-    assert!(count > 0, "no cases");
 }

@@ -25,6 +25,7 @@ mod judging_faults;
 mod judging_replay;
 mod judging_resume;
 mod mock_llm;
+mod models;
 mod regrade;
 mod runs;
 mod schemas;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Output, Stdio};
 
 use assert_cmd::Command;
 use serde_json::Value;
@@ -60,15 +60,13 @@ impl Dir {
     /// The same with something on stdin.
     pub(crate) fn piped(&self, args: &[&str], stdin: impl Into<Vec<u8>>) -> Ran {
         let mut command = Command::from_std(self.command(args));
-        let output = command.write_stdin(stdin).output().unwrap();
-        Ran {
-            code: output
-                .status
-                .code()
-                .unwrap_or_else(|| panic!("{args:?} was killed: {}", output.status)),
-            stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
-        }
+        Ran::of(&command.write_stdin(stdin).output().unwrap())
+    }
+
+    /// Runs the words of `line` with variables of the environment.
+    pub(crate) fn run_in(&self, environment: &[(&str, &str)], line: &str) -> Ran {
+        let mut command = self.command(&line.split_whitespace().collect::<Vec<_>>());
+        Ran::of(&command.envs(environment.iter().copied()).output().unwrap())
     }
 
     /// The command itself, for tests that do something while it runs.
@@ -83,6 +81,17 @@ impl Dir {
             .env_remove("COLUMNS")
             .env_remove("LYDITE_THREADS")
             .env_remove("CLICOLOR_FORCE");
+        // Neither this machine's cache nor its keys and proxies.
+        command.env("LYDITE_CACHE_DIR", self.path("cache"));
+        for name in [
+            "OPENAI_API_KEY",
+            "HTTP_PROXY",
+            "http_proxy",
+            "ALL_PROXY",
+            "all_proxy",
+        ] {
+            command.env_remove(name);
+        }
         command.stdin(Stdio::null());
         command
     }
@@ -99,6 +108,17 @@ impl Dir {
 }
 
 impl Ran {
+    fn of(output: &Output) -> Self {
+        Self {
+            code: output
+                .status
+                .code()
+                .unwrap_or_else(|| panic!("killed: {}", output.status)),
+            stdout: String::from_utf8(output.stdout.clone()).unwrap(),
+            stderr: String::from_utf8(output.stderr.clone()).unwrap(),
+        }
+    }
+
     /// The exit code and what was said, for a snapshot.
     pub(crate) fn transcript(&self) -> String {
         let mut text = format!("exit {}\n", self.code);
@@ -145,6 +165,7 @@ const FILTERS: &[(&str, &str)] = &[
     (r#""lydite": "\d+\.\d+\.\d+""#, r#""lydite": "[version]""#),
     (r#""took_ms":( ?)[\d.e-]+"#, r#""took_ms":$1"[ms]""#),
     (r"(/[\w.-]+)*/\.tmp\w+", "[dir]"),
+    (r"127\.0\.0\.1:\d+", "[host]"),
     // A new evaluator is not to change a snapshot of something else.
     (r"evaluators: [a-z_]+(,\s+[a-z_]+)+…?", "evaluators: [all]"),
 ];

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::chat::{Asked, Reply};
 use crate::config::Config;
+use crate::embedding::Dimension;
 
 /// Whose shape a request has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -254,13 +255,13 @@ fn list<'v>(value: &'v Value, pointer: &str) -> &'v [Value] {
 }
 
 /// The dimension that is asked for below a key, else the configured one.
-fn dimension(body: &Value, key: &str, config: &Config) -> Result<usize, Refusal> {
+fn dimension(body: &Value, key: &str, config: &Config) -> Result<Dimension, Refusal> {
     match body.get(key) {
-        None | Some(Value::Null) => Ok(config.dimension),
+        None | Some(Value::Null) => Ok(Dimension::Usual(config.dimension)),
         Some(value) => value
             .as_u64()
             .filter(|dimension| (1..=65_536).contains(dimension))
-            .map(|dimension| dimension as usize)
+            .map(|dimension| Dimension::Asked(dimension as usize))
             .ok_or_else(|| {
                 Refusal::invalid(format!("`{key}` has to be a whole number from 1 to 65536"))
             }),

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use rusqlite::config::DbConfig;
 use rusqlite::{
     Connection, ErrorCode, OptionalExtension, Transaction, TransactionBehavior, params,
 };
@@ -88,6 +89,8 @@ impl Store {
             connection.busy_timeout(BUSY)?;
             connection.pragma_update(None, "synchronous", "NORMAL")?;
             connection.pragma_update(None, "cache_size", PAGE_CACHE_KIB)?;
+            // The log is as good a place as the file: emptying it at the end would keep each run waiting for the disk.
+            connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
             connection.pragma_update_and_check(
                 None,
                 "wal_autocheckpoint",

@@ -1,4 +1,6 @@
 //! Refusals: their kind, whether they are tried again, and their words.
+//!
+//! The bodies are written from the providers' documentation; none was recorded.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,6 @@
 //! Answers of the chat protocol, and what is learnt from refusals.
+//!
+//! The bodies are written from the providers' documentation; none was recorded.
 
 use lydite::model::{Finish, ModelErrorKind, Structured};
 

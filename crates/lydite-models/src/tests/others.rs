@@ -1,4 +1,6 @@
 //! Answers of Anthropic and Gemini, embeddings, moderation.
+//!
+//! The bodies are written from the providers' documentation; none was recorded.
 
 use lydite::model::{Finish, ModelErrorKind as Kind};
 

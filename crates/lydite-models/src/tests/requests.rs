@@ -1,4 +1,6 @@
 //! What goes over the wire, body by body.
+//!
+//! The bodies are written from the providers' documentation; none was recorded.
 
 use lydite::model::{Provider, Structured, Temperature};
 

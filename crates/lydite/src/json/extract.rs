@@ -46,11 +46,11 @@ mod tests {
     #[test]
     fn ends_are_found_from_any_opening() {
         let mut ends = ValueEnds::new("a [1, {\"b\": \"]\"}] {x} [");
-        assert_eq!(ends.end_of(2), Ok(18));
+        assert_eq!(ends.end_of(2), Ok(17));
         assert_eq!(ends.end_of(6), Ok(16));
-        assert_eq!(ends.end_of(19), Err(20));
-        assert_eq!(ends.end_of(23), Err(24));
-        assert_eq!(ends.end_of(2), Ok(18));
+        assert_eq!(ends.end_of(18), Err(19));
+        assert_eq!(ends.end_of(22), Err(23));
+        assert_eq!(ends.end_of(2), Ok(17));
     }
 
     #[test]

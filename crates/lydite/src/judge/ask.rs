@@ -1,5 +1,6 @@
 //! The questions that a judge can be asked, and how one is asked: typed, read, repaired once.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
@@ -10,7 +11,8 @@ use super::prompt::{Fill, Filled, Prompt};
 use super::read::{self, Misread, Read};
 use super::{Failure, JudgeContext, MODE_FALLBACK, REPAIRED, ScoreMode, UNTYPED_REPLY};
 use crate::model::{
-    CallIdentity, ChatMessage, ChatReply, ChatRequest, Finish, Order, ReplyFormat, TokenLogprob,
+    CallIdentity, ChatMessage, ChatModel, ChatReply, ChatRequest, Finish, ModelErrorKind, Order,
+    ReplyFormat, TokenLogprob,
 };
 use crate::outcome::{Code, Evidence};
 
@@ -70,7 +72,7 @@ impl JudgeContext<'_> {
     /// Asks for one of `labels`, in the check's score mode.
     pub async fn verdict(&self, ask: &Ask<'_>, labels: &Labels) -> Result<Verdicted, Failure> {
         let question = Question::new(ask, self, labels.schema(), "verdict");
-        let read = |reply: &ChatReply| read_verdict(&reply.text, labels);
+        let read = |reply: &str| read_verdict(reply, labels);
         match self.mode() {
             ScoreMode::Verdict => {
                 let (verdict, _) = self.answer(&question, 0, &read).await?;
@@ -78,7 +80,7 @@ impl JudgeContext<'_> {
             }
             ScoreMode::Logprob => {
                 let (verdict, reply) = self.answer(&question, 0, &read).await?;
-                let shares = reply.logprobs.as_deref().and_then(|tokens| {
+                let shares = question.tokens(&reply).and_then(|tokens| {
                     read::label_shares(tokens, value_start(tokens, "verdict")?, labels)
                 });
                 let Some((shares, mass)) = shares else {
@@ -97,12 +99,12 @@ impl JudgeContext<'_> {
     /// Asks for a number of `scale`, in the check's score mode.
     pub async fn score(&self, ask: &Ask<'_>, scale: &Scale) -> Result<Scored, Failure> {
         let question = Question::new(ask, self, scale.schema(), "score");
-        let read = |reply: &ChatReply| read_score(&reply.text, scale);
+        let read = |reply: &str| read_score(reply, scale);
         match self.mode() {
-            ScoreMode::Verdict => Ok(self.answer(&question, 0, &read).await?.0),
+            ScoreMode::Verdict => Ok(self.answer(&question, 0, &read).await?.0.0),
             ScoreMode::Logprob => {
-                let (mut scored, reply) = self.answer(&question, 0, &read).await?;
-                let expected = reply.logprobs.as_deref().and_then(|tokens| {
+                let (SameScore(mut scored), reply) = self.answer(&question, 0, &read).await?;
+                let expected = question.tokens(&reply).and_then(|tokens| {
                     read::expected_rating(tokens, value_start(tokens, "score")?, scale)
                 });
                 match expected {
@@ -120,8 +122,8 @@ impl JudgeContext<'_> {
             }
             ScoreMode::Sample(k) => {
                 let answers = self.samples(&question, k, &read).await?;
-                let scores: Vec<f64> = answers.iter().map(|answer| answer.score).collect();
-                let reason = answers.into_iter().next().map(|answer| answer.reason);
+                let scores: Vec<f64> = answers.iter().map(|answer| answer.0.score).collect();
+                let reason = answers.into_iter().next().map(|answer| answer.0.reason);
                 Ok(Scored {
                     score: scores.iter().sum::<f64>() / scores.len().max(1) as f64,
                     reason: reason.unwrap_or_default(),
@@ -142,13 +144,14 @@ impl JudgeContext<'_> {
         labels: &Labels,
     ) -> Result<Vec<Item>, Failure> {
         let question = Question::new(ask, self, labels.items_schema(count), "verdicts");
+        let read = |reply: &str| read_items(reply, count, labels);
         let request = question.request(self, 0);
         let reply = self.send(&request).await?;
-        let (mut items, wrong) = match read_items(&reply, count, labels) {
+        let (mut items, wrong) = match question.read(&reply, &read) {
             Ok(read) => {
                 self.warn(read.flags);
-                let wrong = missing(&read.value);
-                (read.value, wrong)
+                let wrong = missing(&read.value.0);
+                (read.value.0, wrong)
             }
             Err(misread) => (vec![None; count], Some(misread)),
         };
@@ -158,10 +161,10 @@ impl JudgeContext<'_> {
         let repair = question.repair(self, 0, &reply, &wrong);
         let again = self.send(&repair).await?;
         self.warn(REPAIRED);
-        let wrong = match read_items(&again, count, labels) {
+        let wrong = match question.read(&again, &read) {
             Ok(read) => {
                 self.warn(read.flags);
-                for (item, new) in items.iter_mut().zip(read.value) {
+                for (item, new) in items.iter_mut().zip(read.value.0) {
                     if item.is_none() {
                         *item = new;
                     }
@@ -192,23 +195,25 @@ impl JudgeContext<'_> {
         fits: &(dyn Fn(&Value) -> Result<Read<T>, Misread> + Sync),
     ) -> Result<T, Failure> {
         let question = Question::new(ask, self, schema, "");
-        let read = |reply: &ChatReply| read::json(&reply.text, fits);
+        let read = |reply: &str| read::json(reply, fits);
         Ok(self.answer(&question, 0, &read).await?.0)
     }
 
-    /// Asks for plain text and gives it as it came, for parsers of other systems.
+    /// Asks for plain text and gives it as it came, but for [quotations](read::own_words): for parsers of other
+    /// systems.
     pub async fn text(&self, ask: &Ask<'_>) -> Result<String, Failure> {
         let mut question = Question::new(ask, self, Arc::new(Value::Null), "");
         question.format = ReplyFormat::Text;
-        Ok(self.send(&question.request(self, 0)).await?.text)
+        let reply = self.send(&question.request(self, 0)).await?;
+        Ok(read::own_words(&reply.text, &question.filled.fence).into_owned())
     }
 
     /// Several answers to one question, all of them or the first failure.
-    async fn samples<T>(
+    async fn samples<T: PartialEq>(
         &self,
         question: &Question,
         k: u32,
-        read: &(dyn Fn(&ChatReply) -> Result<Read<T>, Misread> + Sync + '_),
+        read: &(dyn Fn(&str) -> Result<Read<T>, Misread> + Sync + '_),
     ) -> Result<Vec<T>, Failure> {
         let asked = (0..k.max(1)).map(|sample| self.answer(question, sample, read));
         let answers = join_all(asked).await;
@@ -219,15 +224,15 @@ impl JudgeContext<'_> {
     }
 
     /// One answer, repaired once.
-    async fn answer<T>(
+    async fn answer<T: PartialEq>(
         &self,
         question: &Question,
         sample: u32,
-        read: &(dyn Fn(&ChatReply) -> Result<Read<T>, Misread> + Sync + '_),
+        read: &(dyn Fn(&str) -> Result<Read<T>, Misread> + Sync + '_),
     ) -> Result<(T, ChatReply), Failure> {
         let request = question.request(self, sample);
         let reply = self.send(&request).await?;
-        let wrong = match whole(&reply).and_then(|()| read(&reply)) {
+        let wrong = match question.read(&reply, read) {
             Ok(read) => {
                 self.warn(read.flags);
                 return Ok((read.value, reply));
@@ -241,15 +246,27 @@ impl JudgeContext<'_> {
         let repair = question.repair(self, sample, &reply, &wrong);
         let again = self.send(&repair).await?;
         self.warn(REPAIRED);
-        match whole(&again).and_then(|()| read(&again)) {
+        match question.read(&again, read) {
             Ok(read) => {
                 self.warn(read.flags);
                 Ok((read.value, again))
             }
             Err(misread) => {
                 self.refuse(&[&request, &repair]);
-                Err(unreadable(&misread, &again))
+                Err(self.asked_twice(unreadable(&misread, &again)))
             }
+        }
+    }
+
+    /// Says of a failure that one repair did not help, and whom to look at.
+    fn asked_twice(&self, failure: Failure) -> Failure {
+        let judge = self.judge.map_or("the judge", ChatModel::name);
+        Failure {
+            message: format!(
+                "{}; {judge} was asked once more in vain: look at its reply in `raw`, and try another model or `structured: text`",
+                failure.message
+            ),
+            ..failure
         }
     }
 
@@ -264,7 +281,20 @@ impl JudgeContext<'_> {
 
     async fn send(&self, request: &ChatRequest) -> Result<ChatReply, Failure> {
         let judge = self.judge.ok_or_else(|| Failure::no_model("judge"))?;
-        match judge.chat(request).await {
+        let mut answer = judge.chat(request).await;
+        if let Err(error) = &answer
+            && error.kind == ModelErrorKind::Unsupported
+            && request.top_logprobs.is_some()
+        {
+            // That it gives no log-probabilities shows late with some; `mode_fallback` tells it.
+            self.with_tally(|tally| tally.usage.add(&error.usage));
+            let plain = ChatRequest {
+                top_logprobs: None,
+                ..request.clone()
+            };
+            answer = judge.chat(&plain).await;
+        }
+        match answer {
             Ok(reply) => {
                 self.count(&reply.usage, reply.cached);
                 Ok(reply)
@@ -298,7 +328,9 @@ impl Question {
 
     fn request(&self, cx: &JudgeContext<'_>, sample: u32) -> ChatRequest {
         let sampled = matches!(cx.mode(), ScoreMode::Sample(_));
-        let weighed = cx.mode() == ScoreMode::Logprob && !self.key.is_empty();
+        let weighed = cx.mode() == ScoreMode::Logprob
+            && !self.key.is_empty()
+            && cx.judge.is_some_and(ChatModel::logprobs);
         ChatRequest {
             messages: vec![
                 ChatMessage::system(self.filled.system.as_str()),
@@ -317,6 +349,37 @@ impl Question {
                 trial: 0,
             },
         }
+    }
+
+    /// Reads a whole reply by the judge's own words. A verdict that hangs on what the reply repeats of the material
+    /// is nobody's.
+    fn read<T: PartialEq>(
+        &self,
+        reply: &ChatReply,
+        read: &dyn Fn(&str) -> Result<Read<T>, Misread>,
+    ) -> Result<Read<T>, Misread> {
+        whole(reply)?;
+        let Filled { user, fence, .. } = &self.filled;
+        let own = read::own_words(&reply.text, fence);
+        let found = read(&own)?;
+        match read::without_material(&own, user, fence) {
+            Some(rest) if !read(&rest).is_ok_and(|other| other.value == found.value) => {
+                Err(Misread::new(
+                    Code::AmbiguousReply,
+                    "the reply repeats the material, and its verdict may be a part of that; give the verdict alone",
+                ))
+            }
+            _ => Ok(found),
+        }
+    }
+
+    /// The log-probabilities of a reply, unless it quotes: the tokens of a verdict must be the judge's own.
+    fn tokens<'r>(&self, reply: &'r ChatReply) -> Option<&'r [TokenLogprob]> {
+        let tokens = reply.logprobs.as_deref()?;
+        let Filled { user, fence, .. } = &self.filled;
+        let quotes = matches!(read::own_words(&reply.text, fence), Cow::Owned(_))
+            || read::without_material(&reply.text, user, fence).is_some();
+        (!quotes).then_some(tokens)
     }
 
     /// The same request with the reply that could not be read, and why.
@@ -462,25 +525,23 @@ fn read_verdict(reply: &str, labels: &Labels) -> Result<Read<Verdict>, Misread> 
     })
 }
 
-fn read_score(reply: &str, scale: &Scale) -> Result<Read<Scored>, Misread> {
-    let scored = |score, reason| Scored {
-        score,
-        reason,
-        evidence: Vec::new(),
+fn read_score(reply: &str, scale: &Scale) -> Result<Read<SameScore>, Misread> {
+    let scored = |score, reason| {
+        SameScore(Scored {
+            score,
+            reason,
+            evidence: Vec::new(),
+        })
     };
     let fits = |value: &Value| {
         let score = value.get("score").ok_or_else(|| no_key("score"))?;
         let read = read::number(score, scale)?;
         Ok(Read {
-            value: SameScore(scored(read.value, reason_of(value))),
+            value: scored(read.value, reason_of(value)),
             flags: read.flags,
         })
     };
-    let typed = read::json(reply, &fits).map(|read| Read {
-        value: read.value.0,
-        flags: read.flags,
-    });
-    or_plain(typed, || {
+    or_plain(read::json(reply, &fits), || {
         let read = read::rating(reply, scale)?;
         Ok(Read {
             value: scored(read.value, reply.trim().to_owned()),
@@ -520,35 +581,33 @@ fn or_plain<T>(
     }
 }
 
-fn read_items(
-    reply: &ChatReply,
-    count: usize,
-    labels: &Labels,
-) -> Result<Read<Vec<Option<Item>>>, Misread> {
-    whole(reply)?;
+/// Verdicts of items. Equal where the labels are: reasons may differ.
+struct Items(Vec<Option<Item>>);
+
+impl PartialEq for Items {
+    fn eq(&self, other: &Self) -> bool {
+        let label = |item: &Option<Item>| item.as_ref().map(|item| item.label);
+        self.0.iter().map(label).eq(other.0.iter().map(label))
+    }
+}
+
+fn read_items(reply: &str, count: usize, labels: &Labels) -> Result<Read<Items>, Misread> {
     let fits = |value: &Value| typed_items(value, count, labels);
-    or_plain(read::json(&reply.text, &fits), || {
-        let read = read::items(&reply.text, count, labels)?;
+    or_plain(read::json(reply, &fits), || {
+        let read = read::items(reply, count, labels)?;
         let item = |label| Item {
             label,
             reason: String::new(),
         };
+        let items = read.value.into_iter().map(|label| label.map(item));
         Ok(Read {
-            value: read
-                .value
-                .into_iter()
-                .map(|label| label.map(item))
-                .collect(),
+            value: Items(items.collect()),
             flags: read.flags,
         })
     })
 }
 
-fn typed_items(
-    value: &Value,
-    count: usize,
-    labels: &Labels,
-) -> Result<Read<Vec<Option<Item>>>, Misread> {
+fn typed_items(value: &Value, count: usize, labels: &Labels) -> Result<Read<Items>, Misread> {
     let list = value
         .get("verdicts")
         .unwrap_or(value)
@@ -589,7 +648,7 @@ fn typed_items(
         *place = Some(item);
     }
     Ok(Read {
-        value: items,
+        value: Items(items),
         flags,
     })
 }

@@ -1,7 +1,8 @@
 //! The one tolerant reader of judges' replies.
 //!
 //! A reply is read or it is an error: there is no default verdict, and no unlabelled number is
-//! picked out of prose. Thinking (`<think>…</think>`) is never read. Where two readings are
+//! picked out of prose. Thinking (`<think>…</think>`) is never read, and neither is what a reply
+//! quotes of the texts under judgement ([`own_words`], [`without_material`]). Where two readings are
 //! possible the reply is unreadable: asking once more costs a call, a wrong verdict costs trust.
 //!
 //! | reply | read by |
@@ -19,6 +20,7 @@ mod json;
 mod logprob;
 mod number;
 mod plain;
+mod quotes;
 #[cfg(test)]
 mod tests;
 mod thinking;
@@ -30,6 +32,7 @@ pub use json::json;
 pub use logprob::{Expected, expected_rating, label_shares};
 pub use number::number;
 pub use plain::{label, rating, verdict};
+pub use quotes::{own_words, without_material};
 
 use crate::outcome::Code;
 

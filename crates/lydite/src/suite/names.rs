@@ -1,55 +1,10 @@
-//! Names of evaluators: those of other tools, and those that this version can't run.
+//! Names of evaluators: those of other tools, and what was probably meant.
 
 use serde_json::Value;
 
 use super::scope::Scope;
 use crate::evaluator::{Entry, Registry};
 use crate::node::did_you_mean;
-
-/// Evaluators that ask a model. Where there is none of that name, it is said to be missing, not unknown.
-const MODEL_GRADED: &[&str] = &[
-    "answer_correctness",
-    "answer_relevance",
-    "answer_relevancy",
-    "attempts_answer",
-    "bert_score",
-    "bias",
-    "classifier",
-    "classify",
-    "closed_qa",
-    "context_faithfulness",
-    "context_precision",
-    "context_qa",
-    "context_recall",
-    "context_relevance",
-    "cot_qa",
-    "criteria",
-    "custom_eval",
-    "embedding_distance",
-    "factuality",
-    "faithfulness",
-    "g_eval",
-    "hallucination",
-    "labeled_criteria",
-    "labeled_pairwise_string",
-    "labeled_score_string",
-    "llm_rubric",
-    "model_graded_closedqa",
-    "model_graded_factuality",
-    "moderation",
-    "pairwise",
-    "pairwise_embedding_distance",
-    "pairwise_string",
-    "qa",
-    "refuse_answer",
-    "score_string",
-    "select_best",
-    "semantic_match",
-    "semantic_similarity",
-    "similar",
-    "toxicity",
-    "trajectory",
-];
 
 /// Other tools' names in snake_case, ours (the first that is registered), and what to add to get the same.
 const OTHER_TOOLS: &[(&[&str], &[&str], Addition)] = &[
@@ -93,6 +48,56 @@ const OTHER_TOOLS: &[(&[&str], &[&str], Addition)] = &[
     (
         &["regexp", "matches", "pattern", "re"],
         &["regex", "regex_match"],
+        Addition::Nothing,
+    ),
+    (
+        &[
+            "context_faithfulness",
+            "groundedness",
+            "grounded",
+            "hallucination",
+        ],
+        &["faithfulness"],
+        Addition::Nothing,
+    ),
+    (
+        &["model_graded_factuality", "factual_correctness"],
+        &["factuality"],
+        Addition::Nothing,
+    ),
+    (
+        &["moderation", "profanity", "harmful"],
+        &["toxicity"],
+        Addition::Nothing,
+    ),
+    (
+        &["pairwise", "pairwise_comparison", "battle"],
+        &["pairwise_string"],
+        Addition::Nothing,
+    ),
+    (
+        &[
+            "similar",
+            "semantic_answer_similarity",
+            "embedding_similarity",
+            "answer_similarity",
+        ],
+        &["semantic_similarity"],
+        Addition::Nothing,
+    ),
+    (
+        &["classifier", "label_model"],
+        &["classify"],
+        Addition::Nothing,
+    ),
+    (
+        &["is_refusal", "refusal"],
+        &["refuse_answer"],
+        Addition::Nothing,
+    ),
+    (
+        &["score_model", "llm_judge", "llm_as_judge", "llm_as_a_judge"],
+        &["rubric"],
         Addition::Nothing,
     ),
     (
@@ -244,21 +249,12 @@ pub(super) fn unknown_evaluator(name: &str, scope: &Scope<'_>) -> (String, Strin
     let custom = &scope.definitions.custom_evaluators;
     ids.extend(custom.iter().map(|custom| custom.id.as_str()));
     let help = format!("evaluators: {}", ids.join(", "));
-    let is_missing = registry.get(&plain).is_none() && MODEL_GRADED.contains(&plain.as_str());
     let suggestion = custom
         .iter()
         .find(|custom| custom.id == plain)
         .map(|custom| format!("`{}`", custom.id))
         .or_else(|| other_tool(&plain, registry));
-    let suggestion = match suggestion {
-        None if is_missing => {
-            return (
-                format!("`{name}` is a model-graded evaluator that this version does not have"),
-                help,
-            );
-        }
-        found => found.or_else(|| suggestion_for(&plain, scope)),
-    };
+    let suggestion = suggestion.or_else(|| suggestion_for(&plain, scope));
     let message = match suggestion {
         Some(suggestion) => format!("no evaluator is called `{name}` (did you mean {suggestion}?)"),
         None => format!("no evaluator is called `{name}`"),
@@ -379,12 +375,11 @@ mod tests {
     #[test]
     fn lists_hold_snake_case_names_once() {
         let theirs = OTHER_TOOLS.iter().flat_map(|(theirs, _, _)| *theirs);
-        for mut names in [theirs.copied().collect(), MODEL_GRADED.to_vec()] {
-            assert!(names.iter().all(|name| snake_case(name) == *name));
-            let count = names.len();
-            names.sort_unstable();
-            names.dedup();
-            assert_eq!(names.len(), count);
-        }
+        let mut names: Vec<&str> = theirs.copied().collect();
+        assert!(names.iter().all(|name| snake_case(name) == *name));
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
     }
 }

@@ -36,6 +36,12 @@ pub fn json<T: PartialEq>(reply: &str, fits: Fits<'_, T>) -> Result<Read<T>, Mis
     answers.end()
 }
 
+/// Whether a reply is one JSON object or array from end to end, but for a fence around it.
+pub(super) fn is_whole(reply: &str) -> bool {
+    let whole = json::strip_fence(reply).trim();
+    whole.starts_with(['{', '[']) && parse(whole).is_ok()
+}
+
 /// The candidates of a reply so far.
 struct Answers<'f, T> {
     fits: Fits<'f, T>,

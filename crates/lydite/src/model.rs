@@ -113,6 +113,10 @@ pub trait ModelHost: Send + Sync + fmt::Debug {
 
 /// What a run asks of its models as a whole.
 #[derive(Clone, Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent switches, most of them flags of the command line"
+)]
 pub struct SessionOptions {
     /// Calls that are under way at once, a provider; each spec's own where `None`.
     pub concurrency: Option<usize>,

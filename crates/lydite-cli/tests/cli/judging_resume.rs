@@ -71,7 +71,7 @@ impl UnderWay {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let end = Instant::now() + Duration::from_secs(60);
+        let end = Instant::now() + Duration::from_mins(1);
         while stage.stats().ok < from + ok {
             assert!(Instant::now() < end, "{:?}", stage.stats());
             std::thread::sleep(Duration::from_millis(2));

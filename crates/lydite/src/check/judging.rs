@@ -129,10 +129,10 @@ impl Check {
         if let Cell::Scored { flags, .. } = &mut outcome.cell {
             *flags |= tally.flags;
         }
-        if let (Some(cache), Some(key), true) = (cache, key, tally.answers > 0) {
-            if let Some(stored) = judge::cache::write(&outcome) {
-                cache.put(key, stored);
-            }
+        if let (Some(cache), Some(key), true) = (cache, key, tally.answers > 0)
+            && let Some(stored) = judge::cache::write(&outcome)
+        {
+            cache.put(key, stored);
         }
         (outcome, tally)
     }

@@ -273,7 +273,9 @@ impl JudgeContext<'_> {
     /// Has replies that came to nothing asked for again by later runs.
     fn refuse(&self, requests: &[&ChatRequest]) {
         if let Some(judge) = self.judge {
-            requests.iter().for_each(|request| judge.refuse(request));
+            for request in requests {
+                judge.refuse(request);
+            }
         }
     }
 

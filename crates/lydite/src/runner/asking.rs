@@ -286,7 +286,7 @@ async fn judge_block(
         }
         cells.push(of_row);
     }
-    let _count = Waiting::new(waiting, asks.len());
+    let count = Waiting::new(waiting, asks.len());
     let batched = wave.ask(session, &check_at).await;
     batched.score(
         &check_at,
@@ -308,7 +308,7 @@ async fn judge_block(
         })
         .collect();
     while let Some((ask, judged)) = under_way.next().await {
-        _count.one_less();
+        count.one_less();
         match halt_of(&judged) {
             Some(halt) if halt.kind != ModelErrorKind::Budget => return Err(Some(halt)),
             _ => {}

@@ -111,7 +111,7 @@ impl Bench {
         self.finish(self.request(host)).unwrap_err().to_string()
     }
 
-    fn made(&self, outcome: &Outcome) -> Vec<Value> {
+    fn made(outcome: &Outcome) -> Vec<Value> {
         lines(
             &outcome
                 .folder
@@ -163,7 +163,7 @@ fn a_model_answers_what_has_no_answer() {
         .map(|line| line["verdict"].as_str().unwrap())
         .collect();
     assert_eq!(verdicts, ["pass", "pass", "fail"]);
-    let made = bench.made(&outcome);
+    let made = Bench::made(&outcome);
     assert_eq!(made[0]["output"], "4");
     assert_eq!(made[0]["model"], "openai/m");
     assert_eq!(made[0]["finish_reason"], "stop");
@@ -215,7 +215,7 @@ fn without_a_prompt_the_conversation_is_sent() {
         .map(|line| line["error"]["code"].as_str().unwrap_or(""))
         .collect();
     assert_eq!(codes, ["", "", "", "target_failed", "target_failed"]);
-    let made = bench.made(&outcome);
+    let made = Bench::made(&outcome);
     assert_eq!(made[3]["target_error"]["code"], "model_unsupported");
     assert_eq!(made[4]["target_error"]["code"], "missing_field");
 }
@@ -294,7 +294,7 @@ fn a_failed_call_errs_every_cell_and_counts_as_no_score() {
         request.rerun_errors = true;
     });
     assert_eq!(results[0]["verdict"], "pass");
-    assert!(bench.made(&again)[0].get("target_error").is_none());
+    assert!(Bench::made(&again)[0].get("target_error").is_none());
     assert_eq!(again.report.errors.count, 0);
 }
 

@@ -26,6 +26,7 @@ use crate::terminal::{self, Follower, out};
 /// 2 usage, configuration, unreadable input or nothing to run, 3 no verdict (errors beyond what is allowed, a gate
 /// without a value), 130 interrupted.
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Args {
     /// The suite [default: lydite.yaml, where no --check is given].
     suite: Option<PathBuf>,

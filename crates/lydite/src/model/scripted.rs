@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Wake, Waker};
 
 use futures_util::future::{BoxFuture, ready};
 use serde_json::Value;
@@ -242,7 +242,7 @@ impl ModelSession for ScriptedSession {
     fn block_on(&self, mut future: Pin<&mut (dyn Future<Output = ()> + '_)>) {
         let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
         let mut cx = Context::from_waker(&waker);
-        while let Poll::Pending = future.as_mut().poll(&mut cx) {
+        while future.as_mut().poll(&mut cx).is_pending() {
             std::thread::park();
         }
     }

@@ -50,38 +50,16 @@ const OTHER_TOOLS: &[(&[&str], &[&str], Addition)] = &[
         &["regex", "regex_match"],
         Addition::Nothing,
     ),
-    (
-        &[
-            "context_faithfulness",
-            "groundedness",
-            "grounded",
-            "hallucination",
-        ],
-        &["faithfulness"],
-        Addition::Nothing,
-    ),
-    (
-        &["model_graded_factuality", "factual_correctness"],
-        &["factuality"],
-        Addition::Nothing,
-    ),
-    (
-        &["moderation", "profanity", "harmful"],
-        &["toxicity"],
-        Addition::Nothing,
-    ),
+    (&["grounded"], &["faithfulness"], Addition::Nothing),
+    (&["factual_correctness"], &["factuality"], Addition::Nothing),
+    (&["profanity", "harmful"], &["toxicity"], Addition::Nothing),
     (
         &["pairwise", "pairwise_comparison", "battle"],
         &["pairwise_string"],
         Addition::Nothing,
     ),
     (
-        &[
-            "similar",
-            "semantic_answer_similarity",
-            "embedding_similarity",
-            "answer_similarity",
-        ],
+        &["semantic_answer_similarity", "answer_similarity"],
         &["semantic_similarity"],
         Addition::Nothing,
     ),

@@ -120,7 +120,7 @@ fn of_program(
     for (key, value) in read.iter().filter(|(_, value)| value.get() != "null") {
         match mapping.field_of(key) {
             // Its own numbering of lines.
-            Some(Field::Id | Field::Trial) => continue,
+            Some(Field::Id | Field::Trial) => {}
             Some(field) if !OF_AN_ANSWER.contains(field) => {
                 return Err(protocol(format!(
                     "its line has `{key}`, which an answer may not set; it may have: output, contexts, messages, latency_ms, cost_usd, finish_reason, and keys that are no field"

@@ -10,6 +10,7 @@
 //! - One repair request shows the judge what was wrong; then the reply is an error and kept.
 //! - Repeats, jurors, samples, orders and repairs are calls of their own ([`CallIdentity`]).
 
+mod answers;
 mod ask;
 pub mod cache;
 mod labels;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use lydite::model::{ApplicationSpec, ModelError, ModelErrorKind, ModelSpec, Price};
 
 use crate::attempt::{ChatWire, EmbedWire, ModerateWire};
-use crate::{application, prices, provider, wires};
+use crate::wires;
+use crate::wires::{application, prices, provider};
 
 /// Makes wires of specs: the providers of this crate, or a program's own.
 pub trait Wires: Send + Sync + fmt::Debug {

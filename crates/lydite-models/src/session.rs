@@ -12,21 +12,23 @@ use lydite::model::{
 };
 use tokio::runtime::{Builder, Runtime};
 
-use crate::cache::Cache;
-use crate::key::{Key, SchemaHashes};
-use crate::layered_chat::{ChatFlights, LayeredChat};
-use crate::limit::{CONCURRENCY, Limiter, Pace, seconds};
-use crate::log::{Access, CallLog};
-use crate::meter::{self, Meter};
+use crate::layers::cache::Cache;
+use crate::layers::chat::{ChatFlights, LayeredChat};
+use crate::layers::key::{Key, SchemaHashes};
+use crate::layers::limit::{CONCURRENCY, Limiter, Pace, seconds};
+use crate::layers::log::{Access, CallLog};
+use crate::layers::meter::{self, Meter};
+use crate::layers::retry::{Policy, Route};
+use crate::layers::stack::{Mode, Shared, Stack};
+use crate::layers::texts::{
+    Embedding, LayeredEmbedder, LayeredModerator, Moderating, TextFlights, Vector,
+};
+use crate::layers::verdicts::Verdicts;
 use crate::place;
-use crate::provider;
 use crate::providers::{Providers, Wires};
-use crate::retry::{Policy, Route};
-use crate::stack::{Mode, Shared, Stack};
 use crate::sync::lock;
-use crate::texts::{Embedding, LayeredEmbedder, LayeredModerator, Moderating, TextFlights, Vector};
-use crate::verdicts::Verdicts;
 use crate::warn::Warn;
+use crate::wires::provider;
 
 /// Seconds an attempt, time-outs a call, and attempts a call, where a spec leaves them out.
 const TIMEOUT: f64 = 60.0;

@@ -1,16 +1,40 @@
 //! From a suite's model to the wire that speaks with it.
+//!
+//! `openai`, `anthropic`, `gemini`, `embeddings`, `moderation`, `command`, `scripted` and `application` are the wires;
+//! `chat` and `exchange` have what those over HTTP share, `provider` what is known of each provider.
+
+pub(crate) mod anthropic;
+pub(crate) mod application;
+pub(crate) mod chat;
+pub(crate) mod command;
+pub(crate) mod embeddings;
+pub(crate) mod environment;
+pub(crate) mod exchange;
+pub(crate) mod gemini;
+pub(crate) mod http;
+pub(crate) mod identity;
+pub(crate) mod learned;
+pub(crate) mod moderation;
+pub(crate) mod openai;
+pub mod prices;
+pub(crate) mod provider;
+pub(crate) mod refusal;
+pub(crate) mod schema;
+pub(crate) mod scripted;
+pub(crate) mod secret;
+pub mod tokens;
 
 use std::sync::Arc;
 
 use lydite::model::{ModelError, ModelSpec, Provider};
 
-use crate::command::CommandChat;
-use crate::embeddings::HttpEmbedder;
-use crate::environment::Environment;
-use crate::http::config_error;
-use crate::moderation::HttpModerator;
-use crate::scripted::ScriptedChat;
-use crate::{ChatWire, EmbedWire, ModerateWire, anthropic, gemini, openai};
+use crate::wires::command::CommandChat;
+use crate::wires::embeddings::HttpEmbedder;
+use crate::wires::environment::Environment;
+use crate::wires::http::config_error;
+use crate::wires::moderation::HttpModerator;
+use crate::wires::scripted::ScriptedChat;
+use crate::{ChatWire, EmbedWire, ModerateWire};
 
 /// A chat model's wire. Keys, header values and proxies are read from the process's environment here,
 /// and never again. No request is made.

@@ -9,11 +9,11 @@ use proptest::prelude::any;
 use proptest::prelude::*;
 
 use super::*;
-use crate::anthropic::Anthropic;
-use crate::chat::Protocol;
-use crate::gemini::Gemini;
-use crate::http::{Endpoint, HttpReply};
-use crate::refusal::Refusal;
+use crate::wires::anthropic::Anthropic;
+use crate::wires::chat::Protocol;
+use crate::wires::gemini::Gemini;
+use crate::wires::http::{Endpoint, HttpReply};
+use crate::wires::refusal::Refusal;
 
 /// A provider's model and path, a status and body, and what the error has to be.
 struct Case {
@@ -478,7 +478,7 @@ fn any_json() -> impl Strategy<Value = Value> {
 
 static ENDPOINT: LazyLock<Endpoint> = LazyLock::new(|| {
     let spec = ModelSpec::parse("openai/m").unwrap();
-    crate::openai::endpoint(&spec, "/x", Environment(&variables)).unwrap()
+    crate::wires::openai::endpoint(&spec, "/x", Environment(&variables)).unwrap()
 });
 
 proptest! {
@@ -486,7 +486,7 @@ proptest! {
     fn no_body_panics(body in any_json(), noise in prop::collection::vec(any::<u8>(), 0..40), status in 100u16..600) {
         for body in [body.to_string().into_bytes(), noise] {
             let reply = HttpReply { status, body, ..HttpReply::default() };
-            let protocols: [&dyn Protocol; 3] = [&crate::openai::OpenAi::default(), &Anthropic, &Gemini];
+            let protocols: [&dyn Protocol; 3] = [&crate::wires::openai::OpenAi::default(), &Anthropic, &Gemini];
             for protocol in protocols {
                 let _ = protocol.read(&reply, &ENDPOINT);
             }

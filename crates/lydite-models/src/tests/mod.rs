@@ -15,7 +15,7 @@ use lydite::model::{ChatMessage, ChatReply, ChatRequest, ModelSpec, ReplyFormat}
 use serde_json::{Value, json};
 use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate, matchers::any};
 
-use crate::environment::Environment;
+use crate::wires::environment::Environment;
 use crate::{Attempt, AttemptError, ChatWire, wires};
 
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);

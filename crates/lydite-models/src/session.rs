@@ -164,7 +164,11 @@ type Memo<K, V> = Mutex<HashMap<K, Arc<V>>>;
 impl ModelSession for Session {
     fn chat(&self, spec: &ModelSpec) -> Result<Arc<dyn ChatModel>, ModelError> {
         let make = || {
-            let wire = self.wires.chat(spec)?;
+            let wire = if self.sends() {
+                self.wires.chat(spec)?
+            } else {
+                self.wires.unsent_chat(spec)?
+            };
             let stack = self.stack(spec)?;
             Ok(LayeredChat::new(
                 wire,
@@ -177,7 +181,12 @@ impl ModelSession for Session {
 
     fn embedder(&self, spec: &ModelSpec) -> Result<Arc<dyn Embedder>, ModelError> {
         let make = || {
-            let wire = Embedding(self.wires.embed(spec)?);
+            let wire = if self.sends() {
+                self.wires.embed(spec)?
+            } else {
+                self.wires.unsent_embed(spec)?
+            };
+            let wire = Embedding(wire);
             let size = spec.dimensions.unwrap_or(8) as usize;
             let flights = Arc::clone(&self.embed_flights);
             Ok(LayeredEmbedder::new(wire, self.stack(spec)?, flights, size))
@@ -187,7 +196,12 @@ impl ModelSession for Session {
 
     fn moderator(&self, spec: &ModelSpec) -> Result<Arc<dyn Moderator>, ModelError> {
         let make = || {
-            let wire = Moderating(self.wires.moderate(spec)?);
+            let wire = if self.sends() {
+                self.wires.moderate(spec)?
+            } else {
+                self.wires.unsent_moderate(spec)?
+            };
+            let wire = Moderating(wire);
             let flights = Arc::clone(&self.moderate_flights);
             Ok(LayeredModerator::new(wire, self.stack(spec)?, flights, 1))
         };
@@ -252,6 +266,11 @@ impl ModelSession for Session {
 }
 
 impl Session {
+    /// Whether calls can leave this machine.
+    fn sends(&self) -> bool {
+        self.shared.mode == Mode::Live
+    }
+
     fn stack(&self, spec: &ModelSpec) -> Result<Stack, ModelError> {
         let name = spec.name();
         let meter = self.shared.meter.model(&name, self.wires.price(spec))?;

@@ -29,7 +29,7 @@ use crate::record::{Field, FieldSet, NoAnswer, Raw, Row, Slots};
 pub use asks::{Aggregate, Asks, Bound};
 pub use condition::Condition;
 pub use inputs::{InputError, InputSource, InputTemplate};
-pub(crate) use judging::collapse_repeats;
+pub(crate) use judging::{Asking, collapse_repeats};
 pub use spec::{CheckError, CheckErrors, CheckPlace, CheckSpec, OnMissing};
 
 use inputs::BoundInputs;
@@ -325,11 +325,28 @@ impl Check {
                     key,
                 } = bench;
                 match template.fill(slots, arena, filled, key) {
-                    Ok(prepared) => self.score(prepared, row, scratch, explain),
+                    Ok(prepared) if self.is_turned(prepared) => self.done(
+                        Cell::Errored(Code::InvalidParameter),
+                        Some("the record's parameters turn the direction of the score; write a check of its own for them".to_owned()),
+                    ),
+                    Ok(prepared) => {
+                        let begun = self.score(prepared, row, scratch, explain);
+                        match begun {
+                            Begun::Asked(scorer, row, _) => {
+                                Begun::Asked(scorer, row, arena.alloc_str(key).as_bytes())
+                            }
+                            other => other,
+                        }
+                    }
                     Err((code, message)) => self.done(Cell::Errored(code), Some(message)),
                 }
             }
         }
+    }
+
+    /// Whether parameters of the record mean that the other end of the scale is good, where a threshold stands.
+    fn is_turned(&self, prepared: &Prepared) -> bool {
+        self.threshold.is_some() && prepared.scale.direction != self.scale.direction
     }
 
     fn score<'r>(
@@ -346,7 +363,7 @@ impl Check {
                 Begun::Done(self.settle(cell, explanation))
             }
             Scorer::Batched(scorer) => Begun::Batched(Arc::clone(scorer), row),
-            Scorer::Judged(scorer) => Begun::Asked(Arc::clone(scorer), row),
+            Scorer::Judged(scorer) => Begun::Asked(Arc::clone(scorer), row, b""),
         }
     }
 
@@ -452,7 +469,8 @@ pub struct Spent {
 pub enum Begun<'r> {
     Done(Judged),
     Batched(Arc<dyn Batched>, Row<'r>),
-    Asked(Arc<dyn JudgedScorer>, Row<'r>),
+    /// With what the record filled parameters with.
+    Asked(Arc<dyn JudgedScorer>, Row<'r>, &'r [u8]),
 }
 
 impl std::fmt::Debug for Begun<'_> {

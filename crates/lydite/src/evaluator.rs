@@ -535,7 +535,14 @@ pub fn best_reference<'r>(
     };
     let mut best = (score(first), 0);
     for (index, reference) in references.iter().enumerate().skip(1) {
+        if matches!(best.0, Cell::Errored(Code::Model(_))) {
+            break;
+        }
         let cell = score(reference);
+        // Which one is best can't be told where a model failed on one.
+        if matches!(cell, Cell::Errored(Code::Model(_))) {
+            return (cell, index);
+        }
         let better = match (cell.score(), best.0.score()) {
             (Some(score), Some(than)) => direction.better(score, than),
             (Some(_), None) => true,

@@ -278,16 +278,20 @@ pub fn run(
         }
         _ => runner::run(&plan, Box::new(reader), &mut writer)?,
     };
-    let totals = match &session {
-        Some(session) => {
-            session.close()?;
-            session.totals()
-        }
-        None => Vec::new(),
-    };
-    finish(
+    // What was judged stands, also where the last of its calls could not be kept.
+    let unkept = session
+        .as_ref()
+        .and_then(|session| session.close().err())
+        .map(|error| error.to_string());
+    let totals = session
+        .as_ref()
+        .map(|session| session.totals())
+        .unwrap_or_default();
+    let mut outcome = finish(
         end, writer, &request, &suite, &inputs, manifest, totals, stop,
-    )
+    )?;
+    outcome.notes.extend(unkept);
+    Ok(outcome)
 }
 
 /// The models of the run, where some check asks them.
@@ -628,11 +632,16 @@ fn finish(
         other_shards: end.other_shards,
         models,
     };
-    let (report, folder) =
-        writer.finish(|fold| Report::build(fold, &suite.gates, options), &manifest)?;
+    let (report, folder) = writer.finish(
+        |fold| Report::build(fold, &suite.gates, options),
+        &manifest,
+        end.complete,
+    )?;
     let folder = match folder {
-        // Where nothing was judged there is no run to keep.
-        Some(folder) if report.exit.code == 2 => folder.delete().map(|()| None)?,
+        // Where nothing was judged there is no run to keep, unless it was one before.
+        Some(folder) if report.exit.code == 2 && request.resume.is_none() => {
+            folder.delete().map(|()| None)?
+        }
         folder => folder,
     };
     Ok(Outcome {

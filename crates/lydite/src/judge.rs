@@ -45,7 +45,7 @@ pub static WARNINGS: [Warning; 6] = [
     },
     Warning {
         code: "mode_fallback",
-        text: "log-probabilities were asked for and not given; the verdict itself counts",
+        text: "the score mode does not apply to this question or was not served (no log-probabilities); the verdict itself counts",
     },
     Warning {
         code: "untyped_reply",

@@ -86,7 +86,7 @@ pub struct CacheStats {
 /// An open cache. When it is dropped, what waits is written.
 pub struct Cache {
     path: PathBuf,
-    reader: Mutex<Reader>,
+    reader: Arc<Mutex<Reader>>,
     queue: Arc<Queue>,
     writer: Option<JoinHandle<()>>,
     warn: Warn,
@@ -98,18 +98,18 @@ impl Cache {
     pub fn open(dir: &Path, warn: Warn) -> Result<Self, CacheError> {
         let path = dir.join(FILE);
         let store = Store::make(dir, &path)?;
-        let reader = Store::open(&path)?;
+        let reader = Arc::new(Mutex::new(Reader::new(Store::open(&path)?)));
         let queue = Arc::<Queue>::default();
         let writer = std::thread::Builder::new()
             .name("lydite-cache".to_owned())
             .spawn({
-                let (queue, warn) = (Arc::clone(&queue), warn.clone());
-                move || queue.write_all(&store, &warn)
+                let (queue, reader, warn) = (Arc::clone(&queue), Arc::clone(&reader), warn.clone());
+                move || queue.write_all(&store, &reader, &warn)
             })
             .map_err(CacheError::Thread)?;
         Ok(Self {
             path,
-            reader: Mutex::new(Reader::new(reader)),
+            reader,
             queue,
             writer: Some(writer),
             warn,

@@ -162,12 +162,9 @@ impl CallLog {
             )
         };
         let writer = match access {
-            Access::Append | Access::AppendAnew => Some(
-                place::private_file()
-                    .append(true)
-                    .open(path)
-                    .map_err(fail)?,
-            ),
+            Access::Append | Access::AppendAnew => {
+                Some(place::private_file().write(true).open(path).map_err(fail)?)
+            }
             Access::ReadOnly => None,
         };
         let reader = File::open(path).map_err(fail)?;
@@ -182,6 +179,8 @@ impl CallLog {
         let writer = match writer {
             Some(file) => {
                 file.set_len(end).map_err(fail)?;
+                let mut file = file;
+                file.seek(SeekFrom::Start(end)).map_err(fail)?;
                 Some(Mutex::new(Writer {
                     file,
                     end,
@@ -294,6 +293,7 @@ impl Writer {
         if let Err(error) = self.file.write_all(&self.buffer) {
             // So that the next line does not stand behind half of this one.
             let _ = self.file.set_len(self.end);
+            let _ = self.file.seek(SeekFrom::Start(self.end));
             return Err(error);
         }
         let offset = self.end;

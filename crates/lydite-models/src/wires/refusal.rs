@@ -39,11 +39,13 @@ const TOO_LONG: [&str; 12] = [
 ];
 
 /// Words that say that a filter has stopped the request or its answer.
-const FILTERED: [&str; 4] = [
+const FILTERED: [&str; 6] = [
     "content_filter",
     "content_policy_violation",
     "data_inspection_failed",
     "responsible ai",
+    "input was flagged",
+    "content policy",
 ];
 
 /// Words that say that a model failed to keep to the form that it was held to.
@@ -144,7 +146,7 @@ impl Refusal {
         let passing = AttemptError::passing;
         match status {
             401 => lasting(Kind::Unauthorized, context.unauthorized()),
-            403 => lasting(Kind::Unauthorized, context.forbidden()),
+            403 if !self.says("", &FILTERED) => lasting(Kind::Unauthorized, context.forbidden()),
             402 => lasting(Kind::BadRequest, context.no_credit()),
             429 if self.says("", &["insufficient_quota", "billing_hard_limit"]) => {
                 lasting(Kind::BadRequest, context.no_credit())

@@ -6,7 +6,7 @@ use bumpalo::Bump;
 use futures_util::future::join_all;
 
 use super::asks::{Aggregate, Bound};
-use super::{Begun, Bench, Check, Judged, Spent, because};
+use super::{Begun, Bench, Check, Judged, Spent, because, decide};
 use crate::evaluator::Judged as JudgedScorer;
 use crate::judge::{self, JudgeContext, Outcome, Tally};
 use crate::model::ModelSession;
@@ -14,6 +14,17 @@ use crate::outcome::{Cell, Code, Evidence, Explanation, Score, Verdict};
 use crate::record::{Row, Slots};
 use crate::runner::judge_one;
 use crate::stats::summary::{Answer, collapse};
+
+/// One answer that a jury is asked about.
+#[derive(Clone, Copy)]
+pub(crate) struct Asking<'a> {
+    pub(crate) scorer: &'a dyn JudgedScorer,
+    pub(crate) row: Row<'a>,
+    /// What the record filled parameters with.
+    pub(crate) filled_with: &'a [u8],
+    /// From 1.
+    pub(crate) repeat: u32,
+}
 
 impl Check {
     /// Judges one record, models asked where the check asks them; its repeats come as one.
@@ -26,20 +37,25 @@ impl Check {
         match self.begin(slots, arena, &mut Bench::default(), true) {
             Begun::Done(judged) => judged,
             Begun::Batched(scorer, view) => judge_one(self, scorer, view, session).await,
-            Begun::Asked(scorer, view) => {
-                let repeats = 1..=self.asks.repeat.max(1);
-                let asked = repeats.map(|repeat| self.ask(&*scorer, view, repeat, session));
+            Begun::Asked(scorer, view, filled_with) => {
+                let asked = (1..=self.asks.repeat.max(1)).map(|repeat| {
+                    let asking = Asking {
+                        scorer: &*scorer,
+                        row: view,
+                        filled_with,
+                        repeat,
+                    };
+                    self.ask(asking, session)
+                });
                 collapse_repeats(&join_all(asked).await)
             }
         }
     }
 
-    /// Judges one row by the check's jury; `repeat` counts from 1.
+    /// Judges one answer by the check's jury.
     pub(crate) async fn ask<'a>(
         &'a self,
-        scorer: &'a dyn JudgedScorer,
-        row: Row<'a>,
-        repeat: u32,
+        asking: Asking<'a>,
         session: &'a dyn ModelSession,
     ) -> Judged {
         let begun = Instant::now();
@@ -47,8 +63,8 @@ impl Check {
             Ok(bound) => bound,
             Err(error) => return self.failed(Code::Model(error.kind), &error.message),
         };
-        let jurors = (0..bound.judges.len().max(1))
-            .map(|juror| self.juror(scorer, row, bound, repeat, juror, session));
+        let jurors =
+            (0..bound.judges.len().max(1)).map(|juror| self.juror(asking, bound, juror, session));
         let answers = join_all(jurors).await;
         let mut tally = Tally::default();
         for (_, spent) in &answers {
@@ -62,7 +78,8 @@ impl Check {
             Err(answers) => {
                 let names: Vec<&str> = bound.judges.iter().map(|judge| judge.name()).collect();
                 let outcomes = answers.into_iter().map(|(outcome, _)| outcome).collect();
-                jury(outcomes, &names, self.asks.aggregate)
+                let vote = |cell: &Cell| decide(*cell, self.direction(), self.threshold, false).0;
+                jury(outcomes, &names, self.asks.aggregate, &vote)
             }
         };
         let cell = match outcome.cell {
@@ -82,7 +99,7 @@ impl Check {
             usage: tally.usage,
             cached: tally.answers > 0 && tally.cached == tally.answers,
             took_ms: begun.elapsed().as_millis().try_into().unwrap_or(u32::MAX),
-            repeat,
+            repeat: asking.repeat,
         }));
         judged
     }
@@ -90,19 +107,23 @@ impl Check {
     /// One juror's judgement, from the cache of verdicts where it stands there.
     async fn juror<'a>(
         &'a self,
-        scorer: &'a dyn JudgedScorer,
-        row: Row<'a>,
+        asking: Asking<'a>,
         bound: &'a Bound,
-        repeat: u32,
         juror: usize,
         session: &'a dyn ModelSession,
     ) -> (Outcome, Tally) {
+        let Asking {
+            scorer,
+            row,
+            filled_with,
+            repeat,
+        } = asking;
         let judge = bound.judges.get(juror).map(|judge| &**judge);
         let embedder = bound.embedder.as_deref();
         let cache = session.verdicts();
         let key = cache
             .as_ref()
-            .map(|_| judge::cache::key(self, &row, judge, embedder, repeat, juror));
+            .map(|_| judge::cache::key(self, filled_with, &row, judge, embedder, repeat, juror));
         if let (Some(cache), Some(key)) = (&cache, &key)
             && let Some(outcome) = cache
                 .get(key)
@@ -212,7 +233,12 @@ fn summed(repeats: &[Judged]) -> Option<Box<Spent>> {
 ///
 /// Judges that failed are left out with a warning; without any other the first failure stands. A tie between verdicts
 /// is [`Code::NoMajority`].
-fn jury(outcomes: Vec<Outcome>, names: &[&str], aggregate: Aggregate) -> Outcome {
+fn jury(
+    outcomes: Vec<Outcome>,
+    names: &[&str],
+    aggregate: Aggregate,
+    vote: &dyn Fn(&Cell) -> Option<Verdict>,
+) -> Outcome {
     let said: Vec<Evidence> = outcomes
         .iter()
         .zip(names)
@@ -227,7 +253,7 @@ fn jury(outcomes: Vec<Outcome>, names: &[&str], aggregate: Aggregate) -> Outcome
         .iter()
         .filter(|outcome| matches!(outcome.cell, Cell::Scored { .. }))
         .collect();
-    let Some(first) = scored.first() else {
+    let Some(&first) = scored.first() else {
         let mut failed = outcomes
             .into_iter()
             .next()
@@ -235,45 +261,42 @@ fn jury(outcomes: Vec<Outcome>, names: &[&str], aggregate: Aggregate) -> Outcome
         failed.explanation.evidence.extend(said);
         return failed;
     };
-    let verdicts: Vec<Verdict> = scored
+    let votes: Vec<Option<Verdict>> = scored.iter().map(|outcome| vote(&outcome.cell)).collect();
+    let winner = most_common(&votes);
+    let agreeing: Vec<&Outcome> = scored
         .iter()
-        .filter_map(|outcome| natural(&outcome.cell))
+        .zip(&votes)
+        .filter(|(_, vote)| winner == Some(**vote))
+        .map(|(outcome, _)| *outcome)
         .collect();
-    let winner = if verdicts.is_empty() {
-        Some(None)
-    } else {
-        most_common(&verdicts).map(Some)
+    let counted = match (winner, aggregate) {
+        (Some(_), Aggregate::Majority) => &agreeing,
+        // A mean needs no majority; without a threshold it leaves the verdict open then.
+        (_, Aggregate::Mean) => &scored,
+        (None, Aggregate::Majority) => {
+            let mut tied = Outcome::errored(Code::NoMajority);
+            tied.explanation.evidence.extend(said);
+            return tied;
+        }
     };
-    let Some(winner) = winner else {
-        let mut tied = Outcome::errored(Code::NoMajority);
-        tied.explanation.evidence.extend(said);
-        return tied;
-    };
-    let agreeing: Vec<&&Outcome> = scored
+    let naturals: Vec<Option<Verdict>> = counted
         .iter()
-        .filter(|outcome| natural(&outcome.cell) == winner)
+        .map(|outcome| natural(&outcome.cell))
         .collect();
-    let counted = match aggregate {
-        Aggregate::Majority => agreeing
-            .iter()
-            .filter_map(|outcome| outcome.cell.score())
-            .collect(),
-        Aggregate::Mean => scored
-            .iter()
-            .filter_map(|outcome| outcome.cell.score())
-            .collect::<Vec<f64>>(),
-    };
-    let mean = counted.iter().sum::<f64>() / counted.len() as f64;
-    let flags = scored.iter().fold(0, |flags, outcome| match outcome.cell {
-        Cell::Scored { flags: more, .. } => flags | more,
-        _ => flags,
-    });
+    let scores: Vec<f64> = counted
+        .iter()
+        .filter_map(|outcome| outcome.cell.score())
+        .collect();
+    let mean = scores.iter().sum::<f64>() / scores.len() as f64;
+    let flags = scored
+        .iter()
+        .fold(0, |flags, outcome| flags | flags_of(&outcome.cell));
     let failed = if scored.len() < asked {
         judge::JUROR_FAILED
     } else {
         0
     };
-    let speaker = agreeing.first().map_or(*first, |outcome| **outcome);
+    let speaker = agreeing.first().copied().unwrap_or(first);
     let agreement = Evidence::new("jury")
         .set("judges", asked)
         .set("failed", asked - scored.len())
@@ -282,8 +305,9 @@ fn jury(outcomes: Vec<Outcome>, names: &[&str], aggregate: Aggregate) -> Outcome
     evidence.extend(said);
     Outcome::new(
         Cell::Scored {
+            // Where none of them scored there is no mean either.
             score: Score::new(mean),
-            natural: winner,
+            natural: most_common(&naturals).unwrap_or(Some(Verdict::Inconclusive)),
             flags: flags | failed,
         },
         Explanation {
@@ -316,22 +340,18 @@ fn natural(cell: &Cell) -> Option<Verdict> {
     }
 }
 
-/// The verdict that most have; `None` for a tie.
-fn most_common(verdicts: &[Verdict]) -> Option<Verdict> {
-    let count = |wanted: Verdict| {
-        verdicts
-            .iter()
-            .filter(|&&verdict| verdict == wanted)
-            .count()
-    };
+/// What most say, measuring without a verdict among it; `None` for a tie.
+fn most_common(votes: &[Option<Verdict>]) -> Option<Option<Verdict>> {
+    let count = |wanted: Option<Verdict>| votes.iter().filter(|&&vote| vote == wanted).count();
     let all = [
-        Verdict::Pass,
-        Verdict::Fail,
-        Verdict::Partial,
-        Verdict::Inconclusive,
+        Some(Verdict::Pass),
+        Some(Verdict::Fail),
+        Some(Verdict::Partial),
+        Some(Verdict::Inconclusive),
+        None,
     ];
     let most = all.into_iter().map(count).max()?;
-    let mut winners = all.into_iter().filter(|&verdict| count(verdict) == most);
+    let mut winners = all.into_iter().filter(|&vote| count(vote) == most);
     match (winners.next(), winners.next()) {
         (Some(winner), None) => Some(winner),
         _ => None,
@@ -351,14 +371,16 @@ mod tests {
         Outcome::new(cell, Explanation::reason(format!("{score}")))
     }
 
+    fn judged(outcomes: Vec<Outcome>, aggregate: Aggregate, threshold: Option<f64>) -> Outcome {
+        let vote =
+            |cell: &Cell| decide(*cell, crate::evaluator::Direction::Higher, threshold, false).0;
+        jury(outcomes, &["a", "b", "c"], aggregate, &vote)
+    }
+
     #[test]
     fn a_failed_juror_counts_in_no_score() {
         let failed = Outcome::errored(Code::NonFiniteNumber);
-        let together = jury(
-            vec![failed, outcome(0.5, None)],
-            &["a", "b"],
-            Aggregate::Mean,
-        );
+        let together = judged(vec![failed, outcome(0.5, None)], Aggregate::Mean, None);
         assert_eq!(together.cell.score(), Some(0.5));
         let jury = &together.explanation.evidence[0];
         assert_eq!(
@@ -375,28 +397,91 @@ mod tests {
     }
 
     #[test]
-    fn majorities_means_and_ties() {
-        use Verdict::{Fail, Pass};
-        let answers = |verdicts: &[(f64, Verdict)]| -> Vec<Outcome> {
-            verdicts
-                .iter()
-                .map(|&(score, verdict)| outcome(score, Some(verdict)))
-                .collect()
-        };
-        let three = answers(&[(1.0, Pass), (0.0, Fail), (0.8, Pass)]);
-        let names = ["a", "b", "c"];
-        let majority = jury(three.clone(), &names, Aggregate::Majority);
-        assert_eq!(
-            (majority.cell.score(), natural(&majority.cell)),
-            (Some(0.9), Some(Pass))
-        );
-        let mean = jury(three, &names, Aggregate::Mean);
-        assert!((mean.cell.score().unwrap() - 0.6).abs() < 1e-12);
-        let tie = jury(
-            answers(&[(1.0, Pass), (0.0, Fail)]),
-            &names,
-            Aggregate::Majority,
-        );
-        assert_eq!(tie.cell, Cell::Errored(Code::NoMajority));
+    fn majorities_means_thresholds_and_ties() {
+        use Aggregate::{Majority, Mean};
+        use Verdict::{Fail, Inconclusive, Partial, Pass};
+        type Answers<'a> = &'a [(Option<f64>, Option<Verdict>)];
+        let cases: &[(
+            Answers<'_>,
+            Aggregate,
+            Option<f64>,
+            Option<(Option<f64>, Option<Verdict>)>,
+        )] = &[
+            (
+                &[
+                    (Some(1.0), Some(Pass)),
+                    (Some(0.0), Some(Fail)),
+                    (Some(0.8), Some(Pass)),
+                ],
+                Majority,
+                None,
+                Some((Some(0.9), Some(Pass))),
+            ),
+            (
+                &[
+                    (Some(1.0), Some(Pass)),
+                    (Some(0.0), Some(Fail)),
+                    (Some(0.8), Some(Pass)),
+                ],
+                Mean,
+                None,
+                Some((Some(0.6), Some(Pass))),
+            ),
+            (
+                &[(Some(1.0), Some(Pass)), (Some(0.0), Some(Fail))],
+                Majority,
+                None,
+                None,
+            ),
+            // A mean stands without a majority, and leaves the verdict open.
+            (
+                &[(Some(1.0), Some(Pass)), (Some(0.0), Some(Fail))],
+                Mean,
+                None,
+                Some((Some(0.5), Some(Inconclusive))),
+            ),
+            // Votes are cast by the check's threshold.
+            (
+                &[(Some(1.0), Some(Pass)), (Some(0.75), Some(Partial))],
+                Majority,
+                Some(0.7),
+                Some((Some(0.875), Some(Inconclusive))),
+            ),
+            (
+                &[(Some(8.0), None), (Some(8.0), None), (Some(2.0), None)],
+                Majority,
+                Some(7.0),
+                Some((Some(8.0), None)),
+            ),
+            // One that can't tell does not outvote two that measured.
+            (
+                &[
+                    (None, Some(Inconclusive)),
+                    (Some(0.8), None),
+                    (Some(0.9), None),
+                ],
+                Majority,
+                None,
+                Some((Some(0.85), None)),
+            ),
+        ];
+        for (answers, aggregate, threshold, expected) in cases {
+            let outcomes = answers.iter().map(|(score, verdict)| {
+                let cell = Cell::Scored {
+                    score: score.and_then(Score::new),
+                    natural: *verdict,
+                    flags: 0,
+                };
+                Outcome::new(cell, Explanation::default())
+            });
+            let got = judged(outcomes.collect(), *aggregate, *threshold).cell;
+            match expected {
+                None => assert_eq!(got, Cell::Errored(Code::NoMajority), "{answers:?}"),
+                Some((score, verdict)) => {
+                    let rounded = got.score().map(|score| (score * 1e9).round() / 1e9);
+                    assert_eq!((rounded, natural(&got)), (*score, *verdict), "{answers:?}");
+                }
+            }
+        }
     }
 }

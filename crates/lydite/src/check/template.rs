@@ -135,6 +135,9 @@ impl Template {
             } else {
                 '\u{2}'
             });
+            // With its length, so that no value can look like the end of one and the beginning of the next.
+            key.push_str(&value.source().len().to_string());
+            key.push(':');
             key.push_str(value.source());
         }
         let hash = twox_hash::XxHash3_64::oneshot(key.as_bytes());

@@ -194,7 +194,13 @@ impl ByJudge {
             order: Order::Ab,
         };
         let schema = Arc::clone(&self.schema);
-        cx.typed(&ask, schema, &|value| self.read(value)).await
+        let alike = |a: &Vec<Question>, b: &Vec<Question>| {
+            a.iter()
+                .map(|question| question.is_noncommittal)
+                .eq(b.iter().map(|question| question.is_noncommittal))
+        };
+        cx.typed(&ask, schema, &|value| self.read(value), &alike)
+            .await
     }
 
     fn read(&self, value: &Value) -> Result<Read<Vec<Question>>, Misread> {

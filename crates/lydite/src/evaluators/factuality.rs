@@ -121,11 +121,11 @@ const PLACES: [Place; 3] = [QUERY, REFERENCE, OUTPUT];
 /// The categories, the best first, with their letters in OpenAI's and Braintrust's prompts.
 fn labels() -> Labels {
     let categories = [
-        ("same", "c"),
-        ("differ", "e"),
-        ("superset", "b"),
-        ("subset", "a"),
-        ("disagree", "d"),
+        ("same", "C"),
+        ("differ", "E"),
+        ("superset", "B"),
+        ("subset", "A"),
+        ("disagree", "D"),
     ];
     let labels = categories.map(|(name, letter)| Label::new(name, &[letter]));
     Labels::new(labels.into())

@@ -140,7 +140,24 @@ impl Material {
         let whole = std::iter::once(text).chain(sections).collect::<Vec<_>>();
         let fields = self.fields.iter().map(|field| field.place());
         let places: Vec<Place> = places.iter().copied().chain(fields).collect();
-        prompt(cx, &whole.join("\n\n"), &places, needed)
+        let built = prompt(cx, &whole.join("\n\n"), &places, needed)?;
+        if self
+            .fields
+            .iter()
+            .any(|field| built.has(field.place().name))
+        {
+            return Ok(built);
+        }
+        let shown: Vec<String> = self
+            .fields
+            .iter()
+            .map(|field| format!("{{{}}}", field.place().name))
+            .collect();
+        Err(ParamErrors::with_help(
+            "",
+            "the prompt shows the judge nothing of the record",
+            format!("write a place of a field into it: {}", shown.join(", ")),
+        ))
     }
 
     /// What stands in the places of the fields.

@@ -256,7 +256,12 @@ impl WholeByJudge {
         };
         let schema = Arc::clone(&self.reader.schema);
         let said = cx
-            .typed(&ask, schema, &|value| self.reader.read(value))
+            .typed(
+                &ask,
+                schema,
+                &|value| self.reader.read(value),
+                &PartialEq::eq,
+            )
             .await?;
         let verdict = Verdict::from_bool(said.passes);
         Ok(Outcome::new(

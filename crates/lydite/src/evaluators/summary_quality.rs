@@ -190,6 +190,15 @@ impl Evaluator for SummaryQuality {
                 format!("the number of questions is from 1 to {MOST_QUESTIONS}"),
             ));
         }
+        if self.assessment_questions.as_ref().is_some_and(|own| {
+            own.is_empty() || own.iter().any(|question| question.trim().is_empty())
+        }) {
+            return Err(ParamErrors::with_help(
+                "/assessment_questions",
+                "the list of questions is empty, or one of them is blank",
+                "write questions whose answer is yes for a good summary, or leave it out",
+            ));
+        }
         let statements = Place::new("statements");
         let questions = Place::new("questions");
         Ok(Scorer::judged(ByJudge {

@@ -186,11 +186,12 @@ impl Writer {
         }
     }
 
-    /// Builds the report and ends every output.
+    /// Builds the report and ends every output. `complete`: the data was judged to its end.
     pub(super) fn finish(
         mut self,
         report: impl FnOnce(Fold) -> Report,
         manifest: &Manifest,
+        complete: bool,
     ) -> Result<(Report, Option<RunFolder>), JobError> {
         let report = report(self.fold);
         if let Some((folder, appender)) = &mut self.folder {
@@ -198,11 +199,14 @@ impl Writer {
                 name: folder.results_path().display().to_string(),
                 source,
             })?;
-            if self.anew {
-                folder.replace_results()?;
+            // Results that were to take the place of others do so when they are whole.
+            if !self.anew || complete {
+                if self.anew {
+                    folder.replace_results()?;
+                }
+                folder.write_report(&report)?;
+                folder.write_manifest(manifest)?;
             }
-            folder.write_report(&report)?;
-            folder.write_manifest(manifest)?;
         }
         self.outputs.end(&report)?;
         Ok((report, self.folder.map(|(folder, _)| folder)))

@@ -55,15 +55,22 @@ impl Verdict {
 
     /// The likeliest label stands, also where the reply's own word is another.
     pub(super) fn with_shares(self, shares: Vec<f64>, evidence: Evidence) -> Verdicted {
-        let likeliest = shares
-            .iter()
-            .enumerate()
-            .max_by(|(_, a), (_, b)| a.total_cmp(b))
-            .map_or(self.label, |(label, _)| label);
+        let share = |label: usize| shares.get(label).copied().unwrap_or_default();
+        let likeliest = (0..shares.len()).fold(self.label, |best, label| {
+            if share(label) > share(best) {
+                label
+            } else {
+                best
+            }
+        });
         Verdicted {
             label: likeliest,
             reason: self.reason,
-            evidence: vec![evidence.set("shares", shares.clone())],
+            evidence: vec![
+                evidence
+                    .set("said", self.label)
+                    .set("shares", shares.clone()),
+            ],
             shares,
         }
     }

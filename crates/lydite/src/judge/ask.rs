@@ -75,15 +75,15 @@ const SAMPLE_TEMPERATURE: f64 = 1.0;
 impl JudgeContext<'_> {
     /// Asks for one of `labels`, in the check's score mode.
     pub async fn verdict(&self, ask: &Ask<'_>, labels: &Labels) -> Result<Verdicted, Failure> {
-        let question = Question::new(ask, self, labels.schema(), "verdict");
+        let question = Question::new(ask, self, labels.schema(), true);
         let read = |reply: &str| read_verdict(reply, labels);
         match self.mode() {
             ScoreMode::Verdict => {
-                let (verdict, _) = self.answer(&question, 0, &read).await?;
+                let (verdict, _) = self.answer(&question, 0, &read, &PartialEq::eq).await?;
                 Ok(verdict.certain(labels.len()))
             }
             ScoreMode::Logprob => {
-                let (verdict, reply) = self.answer(&question, 0, &read).await?;
+                let (verdict, reply) = self.answer(&question, 0, &read, &PartialEq::eq).await?;
                 let shares = question.tokens(&reply).and_then(|tokens| {
                     read::label_shares(tokens, value_start(tokens, "verdict")?, labels)
                 });
@@ -102,12 +102,13 @@ impl JudgeContext<'_> {
 
     /// Asks for a number of `scale`, in the check's score mode.
     pub async fn score(&self, ask: &Ask<'_>, scale: &Scale) -> Result<Scored, Failure> {
-        let question = Question::new(ask, self, scale.schema(), "score");
+        let question = Question::new(ask, self, scale.schema(), true);
         let read = |reply: &str| read_score(reply, scale);
         match self.mode() {
-            ScoreMode::Verdict => Ok(self.answer(&question, 0, &read).await?.0.0),
+            ScoreMode::Verdict => Ok(self.answer(&question, 0, &read, &PartialEq::eq).await?.0.0),
             ScoreMode::Logprob => {
-                let (SameScore(mut scored), reply) = self.answer(&question, 0, &read).await?;
+                let (SameScore(mut scored), reply) =
+                    self.answer(&question, 0, &read, &PartialEq::eq).await?;
                 let expected = question.tokens(&reply).and_then(|tokens| {
                     read::expected_rating(tokens, value_start(tokens, "score")?, scale)
                 });
@@ -147,11 +148,12 @@ impl JudgeContext<'_> {
         count: usize,
         labels: &Labels,
     ) -> Result<Vec<Item>, Failure> {
-        let question = Question::new(ask, self, labels.items_schema(count), "verdicts");
+        self.note_idle_mode();
+        let question = Question::new(ask, self, labels.items_schema(count), false);
         let read = |reply: &str| read_items(reply, count, labels);
         let request = question.request(self, 0);
         let reply = self.send(&request).await?;
-        let (mut items, wrong) = match question.read(&reply, &read) {
+        let (mut items, wrong) = match question.read(&reply, &read, &PartialEq::eq) {
             Ok(read) => {
                 self.warn(read.flags);
                 let wrong = missing(&read.value.0);
@@ -165,7 +167,7 @@ impl JudgeContext<'_> {
         let repair = question.repair(self, 0, &reply, &wrong);
         let again = self.send(&repair).await?;
         self.warn(REPAIRED);
-        let wrong = match question.read(&again, &read) {
+        let wrong = match question.read(&again, &read, &PartialEq::eq) {
             Ok(read) => {
                 self.warn(read.flags);
                 for (item, new) in items.iter_mut().zip(read.value.0) {
@@ -187,8 +189,10 @@ impl JudgeContext<'_> {
     /// Asks for a list of texts. Blank ones are left out.
     pub async fn list(&self, ask: &Ask<'_>, key: &'static str) -> Result<Vec<String>, Failure> {
         let schema = typed(json!({key: {"type": "array", "items": {"type": "string"}}}));
-        self.typed(ask, schema, &|value| read_list(value, key))
-            .await
+        self.typed(ask, schema, &|value| read_list(value, key), &|a, b| {
+            a.len() == b.len()
+        })
+        .await
     }
 
     /// Asks for a reply of a schema of the evaluator's own, read by `fits`.
@@ -197,18 +201,25 @@ impl JudgeContext<'_> {
         ask: &Ask<'_>,
         schema: Arc<Value>,
         fits: &(dyn Fn(&Value) -> Result<Read<T>, Misread> + Sync),
+        alike: &(dyn Fn(&T, &T) -> bool + Sync),
     ) -> Result<T, Failure> {
-        let question = Question::new(ask, self, schema, "");
+        self.note_idle_mode();
+        let question = Question::new(ask, self, schema, false);
         let read = |reply: &str| read::json(reply, fits);
-        Ok(self.answer(&question, 0, &read).await?.0)
+        Ok(self.answer(&question, 0, &read, alike).await?.0)
     }
 
     /// Asks for plain text and gives it as it came, but for [quotations](read::own_words): for parsers of other
     /// systems.
     pub async fn text(&self, ask: &Ask<'_>) -> Result<String, Failure> {
-        let mut question = Question::new(ask, self, Arc::new(Value::Null), "");
+        let mut question = Question::new(ask, self, Arc::new(Value::Null), false);
         question.format = ReplyFormat::Text;
-        let reply = self.send(&question.request(self, 0)).await?;
+        let request = question.request(self, 0);
+        let reply = self.send(&request).await?;
+        whole(&reply).map_err(|wrong| {
+            self.refuse(&[&request]);
+            unreadable(&wrong, &reply)
+        })?;
         Ok(read::own_words(&reply.text, &question.filled.fence).into_owned())
     }
 
@@ -219,7 +230,7 @@ impl JudgeContext<'_> {
         k: u32,
         read: &(dyn Fn(&str) -> Result<Read<T>, Misread> + Sync + '_),
     ) -> Result<Vec<T>, Failure> {
-        let asked = (0..k.max(1)).map(|sample| self.answer(question, sample, read));
+        let asked = (0..k.max(1)).map(|sample| self.answer(question, sample, read, &PartialEq::eq));
         let answers = join_all(asked).await;
         answers
             .into_iter()
@@ -227,16 +238,18 @@ impl JudgeContext<'_> {
             .collect()
     }
 
-    /// One answer, repaired once.
+    /// One answer, repaired once. `alike` says whether it still is the same answer without what the reply repeats of
+    /// the material.
     async fn answer<T: PartialEq>(
         &self,
         question: &Question,
         sample: u32,
         read: &(dyn Fn(&str) -> Result<Read<T>, Misread> + Sync + '_),
+        alike: &(dyn Fn(&T, &T) -> bool + Sync + '_),
     ) -> Result<(T, ChatReply), Failure> {
         let request = question.request(self, sample);
         let reply = self.send(&request).await?;
-        let wrong = match question.read(&reply, read) {
+        let wrong = match question.read(&reply, read, alike) {
             Ok(read) => {
                 self.warn(read.flags);
                 return Ok((read.value, reply));
@@ -250,7 +263,7 @@ impl JudgeContext<'_> {
         let repair = question.repair(self, sample, &reply, &wrong);
         let again = self.send(&repair).await?;
         self.warn(REPAIRED);
-        match question.read(&again, read) {
+        match question.read(&again, read, alike) {
             Ok(read) => {
                 self.warn(read.flags);
                 Ok((read.value, again))
@@ -259,6 +272,13 @@ impl JudgeContext<'_> {
                 self.refuse(&[&request, &repair]);
                 Err(self.asked_twice(unreadable(&misread, &again)))
             }
+        }
+    }
+
+    /// Warns where the check has a score mode and this question is asked without it.
+    fn note_idle_mode(&self) {
+        if self.mode() != ScoreMode::Verdict {
+            self.warn(MODE_FALLBACK);
         }
     }
 
@@ -313,12 +333,12 @@ struct Question {
     filled: Filled,
     format: ReplyFormat,
     order: Order,
-    /// The key that an unlabelled reply is asked to name.
-    key: &'static str,
+    /// Whether the check's score mode holds for it.
+    in_mode: bool,
 }
 
 impl Question {
-    fn new(ask: &Ask<'_>, cx: &JudgeContext<'_>, schema: Arc<Value>, key: &'static str) -> Self {
+    fn new(ask: &Ask<'_>, cx: &JudgeContext<'_>, schema: Arc<Value>, in_mode: bool) -> Self {
         Self {
             filled: ask.prompt.fill(ask.fill, &cx.fence_key),
             format: ReplyFormat::Json {
@@ -326,15 +346,18 @@ impl Question {
                 schema,
             },
             order: ask.order,
-            key,
+            in_mode,
         }
     }
 
     fn request(&self, cx: &JudgeContext<'_>, sample: u32) -> ChatRequest {
-        let sampled = matches!(cx.mode(), ScoreMode::Sample(_));
-        let weighed = cx.mode() == ScoreMode::Logprob
-            && !self.key.is_empty()
-            && cx.judge.is_some_and(ChatModel::logprobs);
+        let mode = if self.in_mode {
+            cx.mode()
+        } else {
+            ScoreMode::Verdict
+        };
+        let sampled = matches!(mode, ScoreMode::Sample(_));
+        let weighed = mode == ScoreMode::Logprob && cx.judge.is_some_and(ChatModel::logprobs);
         ChatRequest {
             messages: vec![
                 ChatMessage::system(self.filled.system.as_str()),
@@ -361,16 +384,17 @@ impl Question {
         &self,
         reply: &ChatReply,
         read: &dyn Fn(&str) -> Result<Read<T>, Misread>,
+        alike: &dyn Fn(&T, &T) -> bool,
     ) -> Result<Read<T>, Misread> {
         whole(reply)?;
         let Filled { user, fence, .. } = &self.filled;
         let own = read::own_words(&reply.text, fence);
         let found = read(&own)?;
         match read::without_material(&own, user, fence) {
-            Some(rest) if !read(&rest).is_ok_and(|other| other.value == found.value) => {
+            Some(rest) if !read(&rest).is_ok_and(|other| alike(&other.value, &found.value)) => {
                 Err(Misread::new(
                     Code::AmbiguousReply,
-                    "the reply repeats the material, and its verdict may be a part of that; give the verdict alone",
+                    "the reply repeats the material, and its answer may be a part of that; give the answer alone",
                 ))
             }
             _ => Ok(found),

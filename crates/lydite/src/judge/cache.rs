@@ -16,9 +16,10 @@ use crate::record::{Content, Field, Row};
 /// Raised with every change of what stands in keys or values.
 const FORMAT: u32 = 1;
 
-/// What a judgement of this row by this check hangs on.
+/// What a judgement of this row by this check hangs on. `filled_with` is what the record filled parameters with.
 pub fn key(
     check: &Check,
+    filled_with: &[u8],
     row: &Row<'_>,
     judge: Option<&dyn ChatModel>,
     embedder: Option<&dyn Embedder>,
@@ -28,12 +29,15 @@ pub fn key(
     let mut key = Key(blake3::Hasher::new());
     key.number(u64::from(FORMAT));
     key.bytes(&check.cache_head);
+    key.bytes(filled_with);
     key.text(judge.map_or("", ChatModel::identity));
     key.text(embedder.map_or("", Embedder::identity));
     key.number(u64::from(repeat));
     key.number(juror as u64);
     for field in check.info.reads.iter() {
         key.number(field as u64);
+        // An empty list is not a missing one.
+        key.number(u64::from(row.raw(field).is_some()));
         key.field(row, field);
     }
     *key.0.finalize().as_bytes()

@@ -23,7 +23,7 @@ use super::{
     Block, BlockOutput, Plan, Row, Shared, admit, emit, fresh_output, judge_pure, own_checks_of,
     put_row, rows, take,
 };
-use crate::check::{Begun, Bench, Check, Judged, collapse_repeats};
+use crate::check::{Asking, Begun, Bench, Check, Judged, collapse_repeats};
 use crate::decode::Decoder;
 use crate::evaluator::Judged as JudgedScorer;
 use crate::model::{ModelErrorKind, ModelSession};
@@ -43,7 +43,7 @@ pub struct Halt {
 pub(crate) const CELLS_PER_CALL: usize = 3;
 
 /// Blocks that are under way at once at the most: where one call hangs, the others go so far ahead of it.
-const MOST_BLOCKS: usize = 512;
+const MOST_BLOCKS: u64 = 1024;
 
 pub(super) fn walk(plan: &Plan<'_>, shared: &Shared<'_>, session: &dyn ModelSession) {
     block_on(session, plan.stop, |waker| {
@@ -113,7 +113,7 @@ async fn drive(
     let mut blocks = FuturesUnordered::new();
     let mut more = true;
     loop {
-        while more && waiting.get() < enough && blocks.len() < MOST_BLOCKS {
+        while more && waiting.get() < enough && is_near(shared) {
             let mut block = Block::default();
             let Some(number) = take(plan, shared, &mut block) else {
                 more = false;
@@ -124,7 +124,11 @@ async fn drive(
             ));
             // The first step must be taken in the blocks' order.
             match poll_fn(|cx| Poll::Ready(begun.as_mut().poll(cx))).await {
-                Poll::Ready(end) => more &= out(plan, shared, end),
+                Poll::Ready(end) => {
+                    more &= out(plan, shared, end);
+                    // Calls under way get their turn between blocks that wait for none.
+                    yield_once().await;
+                }
                 Poll::Pending => blocks.push(begun),
             }
         }
@@ -167,6 +171,25 @@ async fn drive(
         .extend(tools.borrow().decoder.unknown_keys().map(str::to_owned));
 }
 
+/// Lets the runtime look after everything else once.
+async fn yield_once() {
+    let mut yielded = false;
+    poll_fn(|cx| {
+        if std::mem::replace(&mut yielded, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+/// Whether the next block is not too far ahead of the one that goes out next: those between wait in memory.
+fn is_near(shared: &Shared<'_>) -> bool {
+    let state = shared.state.lock().unwrap_or_else(PoisonError::into_inner);
+    state.admitted < state.emitted + MOST_BLOCKS
+}
+
 /// Hands a block on; false where the run ends with it.
 fn out(plan: &Plan<'_>, shared: &Shared<'_>, end: Result<BlockOutput, Option<Halt>>) -> bool {
     match end {
@@ -200,6 +223,18 @@ struct Ask<'r> {
     repeat: u32,
     scorer: Arc<dyn JudgedScorer>,
     view: record::Row<'r>,
+    filled_with: &'r [u8],
+}
+
+impl Ask<'_> {
+    fn asking(&self) -> Asking<'_> {
+        Asking {
+            scorer: &*self.scorer,
+            row: self.view,
+            filled_with: self.filled_with,
+            repeat: self.repeat,
+        }
+    }
 }
 
 /// Judges one block. An error ends the run: a halt, or `None` where a strict run refused a record.
@@ -272,13 +307,14 @@ async fn judge_block(
                     });
                     Vec::new()
                 }
-                Begun::Asked(scorer, view) => {
+                Begun::Asked(scorer, view, filled_with) => {
                     asks.extend((1..=check.asks.repeat.max(1)).map(|repeat| Ask {
                         row: index,
                         check: place,
                         repeat,
                         scorer: Arc::clone(&scorer),
                         view,
+                        filled_with,
                     }));
                     Vec::new()
                 }
@@ -295,16 +331,14 @@ async fn judge_block(
             put(&mut cells, row, check, judged);
         },
     );
+    if let Some(halt) = cells.iter().flatten().flatten().find_map(halt_of) {
+        return Err(Some(halt));
+    }
     let mut under_way: FuturesUnordered<_> = asks
         .iter()
         .filter_map(|ask| {
             let check = check_at(ask.row, ask.check)?;
-            Some(async move {
-                (
-                    ask,
-                    check.ask(&*ask.scorer, ask.view, ask.repeat, session).await,
-                )
-            })
+            Some(async move { (ask, check.ask(ask.asking(), session).await) })
         })
         .collect();
     while let Some((ask, judged)) = under_way.next().await {

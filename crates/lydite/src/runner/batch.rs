@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use futures_util::future::{join, join_all};
+use futures_util::future::{LocalBoxFuture, join, join_all};
 
 use crate::check::{Bench, Bound, Check, Judged, Spent};
 use crate::evaluator::{Batched, Got, Needs};
-use crate::model::{Embedder, ModelError, ModelSession, Moderation, Moderator, Usage};
+use crate::model::{
+    Embedder, ModelError, ModelErrorKind, ModelSession, Moderation, Moderator, Usage,
+};
 use crate::outcome::{Cell, Code};
 use crate::record::Row;
 
@@ -53,8 +55,8 @@ pub(super) struct Answered<'r> {
     /// By the model's identity.
     embedded: BTreeMap<String, Texts<Arc<[f32]>>>,
     moderated: BTreeMap<String, Texts<Moderation>>,
-    /// Checks whose models could not be made.
-    unbound: HashMap<usize, ModelError>,
+    /// Cells whose models could not be made, by row and check.
+    unbound: HashMap<(usize, usize), ModelError>,
 }
 
 /// What one model said of texts.
@@ -117,7 +119,7 @@ impl<'r> Wave<'r> {
                     }
                 }
                 Some(Err(error)) => {
-                    unbound.insert(asked.check, error.clone());
+                    unbound.insert((asked.row, asked.check), error.clone());
                 }
                 None => {}
             }
@@ -127,16 +129,12 @@ impl<'r> Wave<'r> {
             embed
                 .into_iter()
                 .map(|(identity, (model, texts))| async move {
-                    (identity, embed_all(&*model, texts).await)
+                    (identity, ask_all(&*model, texts).await)
                 }),
         );
-        let moderating = join_all(
-            moderate
-                .into_iter()
-                .map(|(identity, (model, texts))| async move {
-                    (identity, moderate_all(&*model, texts).await)
-                }),
-        );
+        let moderating = join_all(moderate.into_iter().map(
+            |(identity, (model, texts))| async move { (identity, ask_all(&*model, texts).await) },
+        ));
         let (embedded, moderated) = join(embedding, moderating).await;
         Answered {
             cells,
@@ -154,32 +152,72 @@ fn distinct(mut texts: Vec<String>) -> Vec<String> {
     texts
 }
 
-async fn embed_all(model: &dyn Embedder, texts: Vec<String>) -> Texts<Arc<[f32]>> {
-    let texts = distinct(texts);
-    let batches = texts.chunks(model.batch().max(1));
-    let asked = join_all(batches.map(|batch| async move {
-        let batch: Vec<&str> = batch.iter().map(String::as_str).collect();
-        let answer = model.embed(&batch).await;
-        (
-            batch,
-            answer.map(|answer| (answer.vectors, answer.usage, answer.cached)),
-        )
-    }));
-    gather(asked.await)
+/// Asks a model for a batch of texts.
+trait AskBatch<T> {
+    fn size(&self) -> usize;
+
+    fn ask<'a>(&'a self, batch: &'a [&'a str]) -> LocalBoxFuture<'a, Answer<T>>;
 }
 
-async fn moderate_all(model: &dyn Moderator, texts: Vec<String>) -> Texts<Moderation> {
+impl AskBatch<Arc<[f32]>> for dyn Embedder {
+    fn size(&self) -> usize {
+        self.batch().max(1)
+    }
+
+    fn ask<'a>(&'a self, batch: &'a [&'a str]) -> LocalBoxFuture<'a, Answer<Arc<[f32]>>> {
+        Box::pin(async move {
+            let answer = self.embed(batch).await?;
+            Ok((answer.vectors, answer.usage, answer.cached))
+        })
+    }
+}
+
+impl AskBatch<Moderation> for dyn Moderator {
+    fn size(&self) -> usize {
+        self.batch().max(1)
+    }
+
+    fn ask<'a>(&'a self, batch: &'a [&'a str]) -> LocalBoxFuture<'a, Answer<Moderation>> {
+        Box::pin(async move {
+            let answer = self.moderate(batch).await?;
+            Ok((answer.texts, answer.usage, answer.cached))
+        })
+    }
+}
+
+async fn ask_all<T>(model: &(impl AskBatch<T> + ?Sized), texts: Vec<String>) -> Texts<T> {
     let texts = distinct(texts);
-    let batches = texts.chunks(model.batch().max(1));
-    let asked = join_all(batches.map(|batch| async move {
-        let batch: Vec<&str> = batch.iter().map(String::as_str).collect();
-        let answer = model.moderate(&batch).await;
-        (
-            batch,
-            answer.map(|answer| (answer.texts, answer.usage, answer.cached)),
-        )
-    }));
-    gather(asked.await)
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let asked = join_all(texts.chunks(model.size()).map(|batch| split(batch, model)));
+    gather(asked.await.into_iter().flatten().collect())
+}
+
+/// Asks for a batch; one that is refused for what stands in it is asked for in halves, so that a text that can't be
+/// taken fails alone.
+fn split<'a, T: 'a>(
+    batch: &'a [&'a str],
+    model: &'a (impl AskBatch<T> + ?Sized),
+) -> LocalBoxFuture<'a, Vec<(Vec<&'a str>, Answer<T>)>> {
+    Box::pin(async move {
+        let answer = model.ask(batch).await;
+        let refused = |error: &ModelError| {
+            matches!(
+                error.kind,
+                ModelErrorKind::ContextLength
+                    | ModelErrorKind::BadRequest
+                    | ModelErrorKind::ContentFilter
+            )
+        };
+        match &answer {
+            Err(error) if batch.len() > 1 && refused(error) => {
+                let (left, right) = batch.split_at(batch.len() / 2);
+                let (mut left, right) = join(split(left, model), split(right, model)).await;
+                left.extend(right);
+                left
+            }
+            _ => vec![(batch.to_vec(), answer)],
+        }
+    })
 }
 
 type Answer<T> = Result<(Vec<T>, Usage, bool), ModelError>;
@@ -227,7 +265,7 @@ impl Answered<'_> {
             let Some(check) = check_at(asked.row, asked.check) else {
                 continue;
             };
-            if let Some(error) = self.unbound.get(&asked.check) {
+            if let Some(error) = self.unbound.get(&(asked.row, asked.check)) {
                 put(
                     asked.row,
                     asked.check,
@@ -301,4 +339,68 @@ impl Answered<'_> {
 
 fn identity_of(identity: Option<&str>) -> &str {
     identity.unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+    use crate::model::{BoxFuture, Embedded};
+
+    /// Refuses every batch that holds the text `bad`.
+    #[derive(Debug)]
+    struct Picky;
+
+    impl Embedder for Picky {
+        fn identity(&self) -> &'static str {
+            "picky"
+        }
+
+        fn name(&self) -> &'static str {
+            "picky"
+        }
+
+        fn batch(&self) -> usize {
+            8
+        }
+
+        fn embed<'a>(
+            &'a self,
+            texts: &'a [&'a str],
+        ) -> BoxFuture<'a, Result<Embedded, ModelError>> {
+            let usage = Usage {
+                calls: 1,
+                ..Usage::NONE
+            };
+            let answer = if texts.contains(&"bad") {
+                Err(ModelError::new(ModelErrorKind::BadRequest, "no").with_usage(usage))
+            } else {
+                Ok(Embedded {
+                    vectors: texts.iter().map(|_| Arc::from([1.0_f32])).collect(),
+                    usage,
+                    cached: false,
+                })
+            };
+            Box::pin(std::future::ready(answer))
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_refused_fails_alone() {
+        let texts = ["bad", "b", "c", "d", "e"].map(str::to_owned).to_vec();
+        let model: &dyn Embedder = &Picky;
+        let all = ask_all(model, texts).now_or_never().unwrap();
+        let failed: Vec<&str> = all
+            .said
+            .iter()
+            .filter(|(_, said)| said.is_err())
+            .map(|(text, _)| text.as_str())
+            .collect();
+        assert_eq!((all.said.len(), failed), (5, vec!["bad"]));
+        let mut usage = Usage::default();
+        all.used.values().for_each(|used| usage.add(&used.usage));
+        // A batch that was split is counted by its halves.
+        assert!(usage.calls >= 3, "{usage:?}");
+    }
 }

@@ -339,7 +339,7 @@ pub struct Collapsed {
 pub fn collapse(repeats: &[Answer]) -> Collapsed {
     let mut scores = Moments::new();
     let mut votes = Votes::default();
-    let (mut judged, mut errored) = (0, 0);
+    let (mut judged, mut measured, mut errored) = (0, 0, 0);
     for repeat in repeats {
         match repeat.checked() {
             Answer::Judged { score, verdict } => {
@@ -347,8 +347,9 @@ pub fn collapse(repeats: &[Answer]) -> Collapsed {
                 if let Some(score) = score {
                     scores.push(score);
                 }
-                if let Some(verdict) = verdict {
-                    votes.add(verdict);
+                match verdict {
+                    Some(verdict) => votes.add(verdict),
+                    None => measured += 1,
                 }
             }
             Answer::Errored => errored += 1,
@@ -360,7 +361,7 @@ pub fn collapse(repeats: &[Answer]) -> Collapsed {
         (0, _) => Answer::Errored,
         _ => Answer::Judged {
             score: scores.mean(),
-            verdict: votes.majority_of(judged + errored),
+            verdict: votes.majority_of(judged + errored, measured),
         },
     };
     Collapsed {
@@ -389,8 +390,11 @@ impl Votes {
         }
     }
 
-    /// `None` where none voted.
-    fn majority_of(&self, voters: u32) -> Option<Verdict> {
+    /// `None` where none voted, or most only measured.
+    fn majority_of(&self, voters: u32, measured: u32) -> Option<Verdict> {
+        if 2 * measured > voters {
+            return None;
+        }
         let winner = VERDICTS
             .into_iter()
             .zip(self.0)

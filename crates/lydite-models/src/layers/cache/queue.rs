@@ -6,6 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
 use super::Kind;
+use super::reader::Reader;
 use super::store::Store;
 use crate::layers::key::Key;
 use crate::sync::lock;
@@ -13,8 +14,11 @@ use crate::warn::Warn;
 
 /// Writes are gathered for so long, up to so many, before they go into the file: keys are random, so each
 /// write of its own would write a page of their index.
-const GATHER: Duration = Duration::from_millis(250);
+const GATHER: Duration = Duration::from_millis(100);
 const BATCH: usize = 4096;
+
+/// Entries after which the write-ahead log goes into the file.
+const CHECKPOINT: usize = 16_384;
 
 /// So many writes wait at the most; more are left out.
 const LONGEST: usize = 16_384;
@@ -93,11 +97,18 @@ impl Queue {
     }
 
     /// The thread: writes until the queue is closed and empty.
-    pub(super) fn write_all(&self, store: &Store, warn: &Warn) {
+    pub(super) fn write_all(&self, store: &Store, reader: &Mutex<Reader>, warn: &Warn) {
         let _gone = Gone(self);
         let mut told = false;
+        let mut since_checkpoint = 0;
         while let Some((batch, flushes)) = self.next() {
             let written = store.put(&batch);
+            since_checkpoint += batch.len();
+            if since_checkpoint > CHECKPOINT {
+                since_checkpoint = 0;
+                // With a view open the log could never begin anew, and would only grow.
+                let _ = lock(reader).apart(|_| store.checkpoint());
+            }
             // Before they are forgotten, so that who does not find them in memory looks into a view that has them.
             self.written.fetch_add(1, Ordering::Release);
             self.forget(&batch);

@@ -227,6 +227,12 @@ impl Store {
         Ok(stats)
     }
 
+    /// Moves the write-ahead log into the file, as far as no other process reads in it.
+    pub(super) fn checkpoint(&self) -> rusqlite::Result<()> {
+        self.connection
+            .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))
+    }
+
     /// In use; pages that wait to be used again do not count.
     fn bytes(&self) -> rusqlite::Result<u64> {
         let pragma = |name: &str| {

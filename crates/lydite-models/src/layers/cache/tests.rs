@@ -27,7 +27,7 @@ fn wait_for(cache: &Cache, number: u32) -> Option<Vec<u8>> {
 /// Runs `child` below in a process of its own.
 fn spawn_child(dir: &Path, mode: &str) -> std::process::Child {
     Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "cache::tests::child", "--nocapture"])
+        .args(["--exact", "layers::cache::tests::child", "--nocapture"])
         .env(CHILD, dir)
         .env("LYDITE_TEST_MODE", mode)
         .stdout(std::process::Stdio::null())

@@ -290,3 +290,27 @@ fn walk(dir: &Dir) -> Vec<String> {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect()
 }
+
+#[test]
+fn a_verdict_hangs_on_what_the_record_fills_parameters_with() {
+    let stage = Stage::new(Config::default());
+    stage.suite(
+        SETTINGS,
+        "  - evaluator: custom_evaluator\n    name: rule\n    params: {instructions: '{{ variables.rule }}'}\n",
+    );
+    let line = |id: &str, rule: &str| {
+        format!(
+            "{{\"id\": \"{id}\", \"query\": \"q\", \"output\": \"o\", \"variables\": {{\"rule\": \"{rule}\"}}}}\n"
+        )
+    };
+    stage.dir.write(
+        "data.jsonl",
+        line("a", "is polite") + &line("b", "is short"),
+    );
+    assert_eq!(asked(&stage, ""), 2);
+    assert_eq!(asked(&stage, ""), 0);
+    stage
+        .dir
+        .write("data.jsonl", line("a", "is kind") + &line("b", "is short"));
+    assert_eq!(asked(&stage, ""), 1);
+}

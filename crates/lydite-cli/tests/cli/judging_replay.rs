@@ -141,3 +141,20 @@ fn offline_sends_nothing_beyond_this_machine() {
     stage.run("--offline").exits(1);
     assert_eq!(stage.stats().requests, 6);
 }
+
+/// A replay or a dry run sends nothing, so it needs no key.
+#[test]
+fn a_replay_and_a_dry_run_need_no_key() {
+    let stage = Stage::new(Config::default());
+    stage.suite(&format!("{SETTINGS}, api_key_env: KEY_OF_TEST"), CHECK);
+    stage.records(10, "", &[]);
+    let run = "run --data data.jsonl";
+    let dry = stage.run("--dry-run").exits(0);
+    assert!(dry.stdout.contains("openai/mock"), "{}", dry.stdout);
+    assert!(stage.run("").exits(2).stderr.contains("KEY_OF_TEST"));
+    let key = [("KEY_OF_TEST", "a-key")];
+    let ran = stage.dir.run_in(&key, run);
+    let report = report_of(&stage.dir.only_run());
+    let replayed = stage.dir.run("replay --format json").exits(ran.code);
+    assert_eq!(settled_report(&replayed.stdout), report);
+}

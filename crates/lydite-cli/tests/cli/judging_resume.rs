@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use lydite_mock_llm::{Config, Faults};
+use lydite_mock_llm::{Config, Faults, Replies};
 use serde_json::Value;
 
 use crate::stage::{
@@ -152,5 +152,45 @@ fn an_interrupted_run_goes_on_where_it_stopped() {
         let lost = stats.ok - answered_calls(&run).len() as u64;
         assert!(kept > 0 && lost <= CONCURRENCY, "{lost}: {stats:?}");
         assert!(stats.duplicate_after_ok <= lost, "{stats:?}");
+    }
+}
+
+#[test]
+fn a_rerun_that_stops_early_leaves_the_run_as_it_was() {
+    let stage = Stage::new(Config::default());
+    stage.records(200, " once", &[150]);
+    stage.configure(Config {
+        replies: rules(
+            r#"[{"contains": "once", "status": 400, "body": {"error": {"message": "no"}}}]"#,
+        ),
+        ..Config::default()
+    });
+    stage.run("").exits(3);
+    let before = stage.results();
+    assert_eq!(right_and_errored(&before), (199, 1));
+    stage.configure(Config {
+        replies: rules(
+            r#"[{"contains": "once", "status": 401, "body": {"error": {"message": "no"}}}]"#,
+        ),
+        ..Config::default()
+    });
+    let stopped = stage.run("--resume --rerun errors").exits(3);
+    assert!(
+        stopped.stderr.contains("401") || stopped.stdout.contains("401"),
+        "{}",
+        stopped.transcript()
+    );
+    assert_eq!(stage.results(), before);
+    stage.configure(Config::default());
+    stage.run("--resume --rerun errors").exits(1);
+    assert_eq!(right_and_errored(&stage.results()), (200, 0));
+    // Answered calls were not made again.
+    assert_eq!(stage.stats().requests, 1);
+}
+
+fn rules(text: &str) -> Replies {
+    Replies::Rules {
+        rules: serde_json::from_str(text).unwrap(),
+        strict: false,
     }
 }

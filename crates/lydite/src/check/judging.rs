@@ -341,6 +341,10 @@ fn natural(cell: &Cell) -> Option<Verdict> {
 }
 
 /// What most say, measuring without a verdict among it; `None` for a tie.
+#[expect(
+    clippy::option_option,
+    reason = "a tie is not the same as most having no verdict"
+)]
 fn most_common(votes: &[Option<Verdict>]) -> Option<Option<Verdict>> {
     let count = |wanted: Option<Verdict>| votes.iter().filter(|&&vote| vote == wanted).count();
     let all = [

@@ -17,6 +17,7 @@ fn main() {
 
 static INFO: Info = Info {
     models: &[],
+    prompts: &[],
     id: "made_up",
     aliases: &[],
     origin: Origin::Field,

@@ -45,6 +45,8 @@ pub struct Info {
     pub natural_verdict: bool,
     /// The models that it asks.
     pub models: &'static [Role],
+    /// What it asks a judge, before places are filled; the first is the one that a check's `prompt` replaces.
+    pub prompts: &'static [PromptText],
     /// Raised whenever equal input may give another result.
     pub version: u32,
     /// The warnings that bits of [`Cell::Scored`]'s `flags` stand for.
@@ -73,6 +75,7 @@ impl Info {
         range: (Some(0.0), Some(1.0)),
         natural_verdict: true,
         models: &[],
+        prompts: &[],
         version: 1,
         warnings: &[],
         examples: &[],
@@ -160,6 +163,20 @@ impl Direction {
             Self::Higher => score > than,
             Self::Lower => score < than,
         }
+    }
+}
+
+/// One of an evaluator's prompts, for its page.
+#[derive(Clone, Copy, Debug)]
+pub struct PromptText {
+    /// What it is asked for, in a few words.
+    pub of: &'static str,
+    pub text: &'static str,
+}
+
+impl PromptText {
+    pub const fn new(of: &'static str, text: &'static str) -> Self {
+        Self { of, text }
     }
 }
 

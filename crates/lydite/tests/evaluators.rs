@@ -318,6 +318,14 @@ fn odd_inputs_neither_panic_nor_give_a_score_that_is_no_number() {
 }
 
 #[test]
+fn every_judge_is_asked_by_a_prompt_that_is_shown() {
+    for entry in Registry::builtin().entries() {
+        let asks = entry.info.models.contains(&Role::Judge);
+        assert_eq!(asks, !entry.info.prompts.is_empty(), "{}", entry.info.id);
+    }
+}
+
+#[test]
 fn every_example_says_why() {
     for entry in Registry::builtin().entries() {
         for example in entry.info.examples {

@@ -26,6 +26,8 @@ impl Entry {
             "direction": info.direction,
             "range": info.range,
             "natural_verdict": info.natural_verdict,
+            "models": info.models,
+            "prompts": info.prompts.iter().map(|prompt| json!({"of": prompt.of, "text": prompt.text})).collect::<Vec<_>>(),
             "version": info.version,
             "warnings": info.warnings.iter().map(|warning| json!({"code": warning.code, "text": warning.text})).collect::<Vec<_>>(),
             "examples": info.examples.iter().map(|example| json!({
@@ -51,6 +53,7 @@ impl Entry {
         push_section(&mut page, rest);
         self.push_parameters(&mut page);
         push_warnings(&mut page, self.info);
+        push_prompts(&mut page, self.info);
         push_examples(&mut page, self.info);
         if !references.is_empty() {
             push_section(&mut page, &format!("{REFERENCES}{references}"));
@@ -90,7 +93,7 @@ impl Registry {
         let mut page = String::from(
             "# Evaluators\n\n\
             Each judges one answer by itself and gives a score, and most a verdict. Those that only measure give a \
-            verdict where their check says a `threshold`. All are deterministic: no model is called.\n",
+            verdict where their check says a `threshold`. What asks a model says so on its page; all others are deterministic.\n",
         );
         for origin in Origin::ALL {
             let members: Vec<&Entry> = self
@@ -171,11 +174,16 @@ fn push_facts(page: &mut String, info: &Info) {
         );
     }
     let _ = writeln!(page, "- Scores {range}, {good}; {verdict}.");
-    let _ = writeln!(
-        page,
-        "- Deterministic: no model is called. Version {}.",
-        info.version
-    );
+    let asks = if info.models.is_empty() {
+        "Deterministic: no model is called".to_owned()
+    } else {
+        let models = info.models.iter().map(|role| role.as_str());
+        format!(
+            "Asks a model as {}",
+            models.collect::<Vec<_>>().join(" and as ")
+        )
+    };
+    let _ = writeln!(page, "- {asks}. Version {}.", info.version);
     if info.origin != Origin::Field {
         let _ = writeln!(page, "- Comes from {}.", info.origin.title());
     }
@@ -220,6 +228,25 @@ fn push_choices(page: &mut String, parameters: &[Parameter]) {
     }
 }
 
+/// The prompts as they stand before places are filled; the layer of models adds the form of the reply.
+fn push_prompts(page: &mut String, info: &Info) {
+    if info.prompts.is_empty() {
+        return;
+    }
+    push_section(page, "## Prompts");
+    page.push_str(
+        "\nPlaces stand in braces; what comes from the record is fenced. A check's `prompt` takes the place of the first.\n",
+    );
+    for prompt in info.prompts {
+        let _ = write!(
+            page,
+            "\nFor {}:\n\n```text\n{}\n```\n",
+            prompt.of,
+            prompt.text.trim_end()
+        );
+    }
+}
+
 fn push_warnings(page: &mut String, info: &Info) {
     if info.warnings.is_empty() {
         return;
@@ -237,11 +264,19 @@ fn push_examples(page: &mut String, info: &Info) {
         let check = as_check(info.id, example.params);
         let _ = write!(
             page,
-            "\n### {}\n\n```yaml\n{check}\n```\n\n```json\n{}\n```\n\nGives {}.\n",
+            "\n### {}\n\n```yaml\n{check}\n```\n\n```json\n{}\n```\n",
             capital(example.title),
             example.record,
-            outcome(example)
         );
+        let replies: Vec<Value> = serde_json::from_str(example.replies).unwrap_or_default();
+        if !replies.is_empty() {
+            page.push_str("\nWhere the judge answers\n\n```json\n");
+            for reply in replies {
+                let _ = writeln!(page, "{reply}");
+            }
+            page.push_str("```\n");
+        }
+        let _ = write!(page, "\nGives {}.\n", outcome(example));
     }
 }
 

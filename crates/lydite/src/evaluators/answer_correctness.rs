@@ -8,7 +8,9 @@ use super::lynxius::not_blank;
 use super::prompts::prompt;
 use super::shown::shown;
 use super::statements::Splitter;
-use crate::evaluator::{Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, Scorer};
+use crate::evaluator::{
+    Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, PromptText, Scorer,
+};
 use crate::judge::{Ask, Failure, Fill, Item, JudgeContext, Labels, Outcome, Place, Prompt};
 use crate::model::{BoxFuture, Order};
 use crate::outcome::{Cell, Evidence, Explanation};
@@ -70,6 +72,10 @@ const SAID: usize = 0;
 impl Evaluator for AnswerCorrectness {
     const INFO: Info = Info {
         id: "answer_correctness",
+        prompts: &[
+            PromptText::new("the verdict on each statement", PROMPT),
+            PromptText::new("the statements", super::statements::PROMPT),
+        ],
         origin: Origin::Lynxius,
         reads: FieldSet::of(&[Field::Query, Field::Output, Field::Reference]),
         needs: FieldSet::of(&[Field::Query, Field::Output, Field::Reference]),

@@ -12,7 +12,7 @@ use super::options::rounded;
 use super::prompts::prompt;
 use super::shown::shown;
 use crate::evaluator::{
-    Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, Role, Scorer,
+    Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, PromptText, Role, Scorer,
 };
 use crate::judge::read::{self, Misread, Read};
 use crate::judge::{
@@ -75,6 +75,7 @@ const PLACES: [Place; 2] = [OUTPUT, Place::new("count")];
 impl Evaluator for AnswerRelevance {
     const INFO: Info = Info {
         id: "answer_relevance",
+        prompts: &[PromptText::new("the questions", PROMPT)],
         aliases: &["answer_relevancy", "response_relevancy"],
         origin: Origin::Field,
         reads: FieldSet::of(&[Field::Query, Field::Output]),

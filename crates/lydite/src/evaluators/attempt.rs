@@ -11,7 +11,7 @@ use crate::judge::{Ask, Failure, Fill, JudgeContext, Label, Labels, Outcome, Pla
 use crate::model::{BoxFuture, Order};
 use crate::record::{Field, Row};
 
-const PROMPT: &str = "\
+pub(super) const PROMPT: &str = "\
 Decide how far a response attempts to answer what was asked.
 
 What was asked:

@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::attempt::ByJudge;
 use super::graded::Grade;
-use crate::evaluator::{Evaluator, Example, Info, Origin, ParamErrors, Prepare, Scorer};
+use crate::evaluator::{
+    Evaluator, Example, Info, Origin, ParamErrors, Prepare, PromptText, Scorer,
+};
 use crate::outcome::Verdict;
 use crate::record::{Field, FieldSet};
 
@@ -40,6 +42,7 @@ const GRADES: [Grade; 3] = [
 impl Evaluator for AttemptsAnswer {
     const INFO: Info = Info {
         id: "attempts_answer",
+        prompts: &[PromptText::new("the verdict", super::attempt::PROMPT)],
         origin: Origin::ContextAi,
         reads: FieldSet::of(&[Field::Output, Field::Query]),
         needs: FieldSet::of(&[Field::Output]),

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::graded::{Grade, graded};
 use super::material::{Material, READS, Shown};
 use super::options::quote_all;
-use crate::evaluator::{Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, Scorer};
+use crate::evaluator::{
+    Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, PromptText, Scorer,
+};
 use crate::judge::{Ask, Failure, Fill, JudgeContext, Label, Labels, Outcome, Place, Prompt};
 use crate::model::{BoxFuture, Order};
 use crate::outcome::Verdict;
@@ -96,6 +98,7 @@ const PASSES_FROM: f64 = 0.5;
 impl Evaluator for Classify {
     const INFO: Info = Info {
         id: "classify",
+        prompts: &[PromptText::new("the label", PROMPT)],
         origin: Origin::Field,
         reads: READS,
         needs: FieldSet::of(&[Field::Output]),

@@ -7,7 +7,9 @@ use super::graded::{PASS_FAIL, graded};
 use super::material::{OUTPUT, QUERY};
 use super::prompts::prompt;
 use super::shown::shown;
-use crate::evaluator::{Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, Scorer};
+use crate::evaluator::{
+    Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, PromptText, Scorer,
+};
 use crate::judge::{Ask, Failure, Fill, JudgeContext, Labels, Outcome, Place, Prompt};
 use crate::model::{BoxFuture, Order};
 use crate::record::{Field, FieldSet, Row};
@@ -57,6 +59,7 @@ const PLACES: [Place; 3] = [Place::new("criteria"), QUERY, OUTPUT];
 impl Evaluator for ClosedQa {
     const INFO: Info = Info {
         id: "closed_qa",
+        prompts: &[PromptText::new("the verdict", PROMPT)],
         aliases: &["model_graded_closedqa"],
         origin: Origin::Field,
         reads: FieldSet::of(&[Field::Query, Field::Output]),

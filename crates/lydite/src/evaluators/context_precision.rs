@@ -7,7 +7,9 @@ use super::lynxius::not_blank;
 use super::options::rounded;
 use super::prompts::prompt;
 use super::shown::shown;
-use crate::evaluator::{Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, Scorer};
+use crate::evaluator::{
+    Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, PromptText, Scorer,
+};
 use crate::judge::{Ask, Failure, Fill, Item, JudgeContext, Labels, Outcome, Place, Prompt};
 use crate::model::{BoxFuture, Order};
 use crate::outcome::{Cell, Code, Evidence, Explanation};
@@ -70,6 +72,7 @@ const USEFUL: usize = 0;
 impl Evaluator for ContextPrecision {
     const INFO: Info = Info {
         id: "context_precision",
+        prompts: &[PromptText::new("the verdict on each context", PROMPT)],
         origin: Origin::Lynxius,
         reads: FieldSet::of(&[Field::Query, Field::Reference, Field::Contexts]),
         needs: FieldSet::of(&[Field::Query, Field::Reference, Field::Contexts]),

@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::filled::{OUTPUT, QUERY};
 use super::qa::{ByJudge, Truth};
-use crate::evaluator::{Evaluator, Example, Info, Origin, ParamErrors, Prepare, Scorer};
+use crate::evaluator::{
+    Evaluator, Example, Info, Origin, ParamErrors, Prepare, PromptText, Scorer,
+};
 use crate::judge::Place;
 use crate::record::{Field, FieldSet};
 
@@ -60,6 +62,7 @@ const PLACES: [Place; 3] = [
 impl Evaluator for ContextQa {
     const INFO: Info = Info {
         id: "context_qa",
+        prompts: &[PromptText::new("the grade", PROMPT)],
         origin: Origin::LangChain,
         reads: FieldSet::of(&[
             Field::Query,

@@ -10,7 +10,9 @@ use super::material::{CONTEXTS, QUERY, chunks, passages, query_or_none};
 use super::prompts::prompt;
 use super::shown::shown;
 use super::statements::Splitter;
-use crate::evaluator::{Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, Scorer};
+use crate::evaluator::{
+    Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, PromptText, Scorer,
+};
 use crate::judge::{Ask, Failure, Fill, JudgeContext, Label, Labels, Outcome, Place, Prompt};
 use crate::model::{BoxFuture, Order};
 use crate::outcome::{Cell, Evidence, Explanation};
@@ -73,6 +75,10 @@ fn labels() -> Labels {
 impl Evaluator for ContextRecall {
     const INFO: Info = Info {
         id: "context_recall",
+        prompts: &[
+            PromptText::new("the verdict on each statement", PROMPT),
+            PromptText::new("the statements", super::statements::PROMPT),
+        ],
         aliases: &["contextual_recall"],
         origin: Origin::Field,
         reads: FieldSet::of(&[Field::Query, Field::Reference, Field::Contexts]),

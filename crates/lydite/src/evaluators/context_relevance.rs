@@ -8,7 +8,9 @@ use super::itemised::{evidence, share};
 use super::material::{QUERY, chunks};
 use super::prompts::prompt;
 use super::shown::shown;
-use crate::evaluator::{Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, Scorer};
+use crate::evaluator::{
+    Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, PromptText, Scorer,
+};
 use crate::judge::{Ask, Failure, Fill, JudgeContext, Label, Labels, Outcome, Place, Prompt};
 use crate::model::{BoxFuture, Order};
 use crate::outcome::{Cell, Explanation};
@@ -69,6 +71,7 @@ fn labels() -> Labels {
 impl Evaluator for ContextRelevance {
     const INFO: Info = Info {
         id: "context_relevance",
+        prompts: &[PromptText::new("the verdict on each sentence", PROMPT)],
         aliases: &["contextual_relevancy", "context_relevancy"],
         origin: Origin::Field,
         reads: FieldSet::of(&[Field::Query, Field::Contexts]),

@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::filled::{OUTPUT, QUERY};
 use super::qa::{ByJudge, Truth};
-use crate::evaluator::{Evaluator, Example, Info, Origin, ParamErrors, Prepare, Scorer};
+use crate::evaluator::{
+    Evaluator, Example, Info, Origin, ParamErrors, Prepare, PromptText, Scorer,
+};
 use crate::judge::Place;
 use crate::record::{Field, FieldSet};
 
@@ -60,6 +62,7 @@ const PLACES: [Place; 3] = [
 impl Evaluator for CotQa {
     const INFO: Info = Info {
         id: "cot_qa",
+        prompts: &[PromptText::new("the grade", PROMPT)],
         origin: Origin::LangChain,
         reads: FieldSet::of(&[Field::Query, Field::Output, Field::Reference]),
         needs: FieldSet::of(&[Field::Query, Field::Output, Field::Reference]),

@@ -7,8 +7,8 @@ use super::criterion::{Criteria as Chosen, Criterion, helpfulness, listed, resol
 use super::filled::{self, CRITERIA, OUTPUT, QUERY};
 use super::upstream::{self, prompt_for};
 use crate::evaluator::{
-    Compat, Direction, Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, ScoreScale,
-    Scorer,
+    Compat, Direction, Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, PromptText,
+    ScoreScale, Scorer,
 };
 use crate::judge::{
     Ask, Failure, Fill, Item, JudgeContext, Labels, MODE_FALLBACK, Outcome, Place, Prompt,
@@ -87,6 +87,10 @@ criteria nor their verdicts count. An empty submission or a refusal is judged li
 impl Evaluator for Criteria {
     const INFO: Info = Info {
         id: "criteria",
+        prompts: &[
+            PromptText::new("the verdict on one criterion", ONE),
+            PromptText::new("the verdict on each of several criteria", EACH),
+        ],
         origin: Origin::LangChain,
         reads: FieldSet::of(&[Field::Query, Field::Output]),
         needs: FieldSet::of(&[Field::Query, Field::Output]),

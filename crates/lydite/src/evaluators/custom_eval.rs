@@ -9,7 +9,9 @@ use super::graded::{PASS_FAIL, graded};
 use super::lynxius::not_blank;
 use super::prompts::prompt;
 use super::shown::shown;
-use crate::evaluator::{Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, Scorer};
+use crate::evaluator::{
+    Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, PromptText, Scorer,
+};
 use crate::json::{self, Json};
 use crate::judge::{Ask, Failure, Fill, JudgeContext, Label, Labels, Outcome, Place, Prompt};
 use crate::model::{BoxFuture, Order};
@@ -66,6 +68,7 @@ const FIELDS: [Field; 4] = [
 impl Evaluator for CustomEval {
     const INFO: Info = Info {
         id: "custom_eval",
+        prompts: &[PromptText::new("the verdict", PROMPT)],
         origin: Origin::Lynxius,
         reads: FieldSet::of(&[
             Field::Variables,

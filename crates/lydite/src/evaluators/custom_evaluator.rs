@@ -7,7 +7,9 @@ use super::graded::{Grade, graded};
 use super::prompts::prompt;
 use super::seen::input;
 use super::shown::shown;
-use crate::evaluator::{Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, Scorer};
+use crate::evaluator::{
+    Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, PromptText, Scorer,
+};
 use crate::judge::{Ask, Failure, Fill, JudgeContext, Label, Labels, Outcome, Place, Prompt};
 use crate::model::{BoxFuture, Order};
 use crate::outcome::Verdict;
@@ -111,6 +113,11 @@ const GRADES: [Grade; 4] = [
 impl Evaluator for CustomEvaluator {
     const INFO: Info = Info {
         id: "custom_evaluator",
+        prompts: &[
+            PromptText::new("the verdict on the response alone", ON_RESPONSE),
+            PromptText::new("the verdict in its context", IN_CONTEXT),
+            PromptText::new("the verdicts, at the end of both", VERDICTS),
+        ],
         origin: Origin::ContextAi,
         reads: FieldSet::of(&[
             Field::Output,

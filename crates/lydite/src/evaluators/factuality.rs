@@ -8,7 +8,9 @@ use super::itemised::whole_or_part;
 use super::material::{OUTPUT, QUERY, REFERENCE, query_or_none, references};
 use super::prompts::prompt;
 use super::shown::shown;
-use crate::evaluator::{Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, Scorer};
+use crate::evaluator::{
+    Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, PromptText, Scorer,
+};
 use crate::judge::{Ask, Failure, Fill, JudgeContext, Label, Labels, Outcome, Place, Prompt};
 use crate::model::{BoxFuture, Order};
 use crate::record::{Field, FieldSet, Row};
@@ -134,6 +136,7 @@ fn labels() -> Labels {
 impl Evaluator for Factuality {
     const INFO: Info = Info {
         id: "factuality",
+        prompts: &[PromptText::new("the category", PROMPT)],
         origin: Origin::Field,
         reads: FieldSet::of(&[Field::Query, Field::Output, Field::Reference]),
         needs: FieldSet::of(&[Field::Output, Field::Reference]),

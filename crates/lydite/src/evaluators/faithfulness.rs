@@ -9,7 +9,9 @@ use super::prompts::prompt;
 use super::seen::{grounding, query_if_any};
 use super::shown::shown;
 use super::statements::Splitter;
-use crate::evaluator::{Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, Scorer};
+use crate::evaluator::{
+    Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, PromptText, Scorer,
+};
 use crate::judge::{Ask, Failure, Fill, Item, JudgeContext, Label, Labels, Outcome, Place, Prompt};
 use crate::model::{BoxFuture, Order};
 use crate::outcome::{Cell, Evidence, Explanation, Score, Verdict};
@@ -80,6 +82,10 @@ const CONTRADICTED: usize = 1;
 impl Evaluator for Faithfulness {
     const INFO: Info = Info {
         id: "faithfulness",
+        prompts: &[
+            PromptText::new("the class of each statement", PROMPT),
+            PromptText::new("the statements", super::statements::PROMPT),
+        ],
         origin: Origin::ContextAi,
         reads: FieldSet::of(&[
             Field::Output,

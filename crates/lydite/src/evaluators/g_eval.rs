@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::itemised::reasoned;
 use super::material::{Material, READS, Shown};
 use super::options::rounded;
-use crate::evaluator::{Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, Scorer};
+use crate::evaluator::{
+    Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, PromptText, Scorer,
+};
 use crate::judge::{Ask, Failure, Fill, JudgeContext, Outcome, Place, Prompt, Scale};
 use crate::model::{BoxFuture, Order};
 use crate::outcome::{Cell, Code, Evidence};
@@ -109,6 +111,10 @@ const SCALE: [i32; 2] = [0, 10];
 impl Evaluator for GEval {
     const INFO: Info = Info {
         id: "g_eval",
+        prompts: &[
+            PromptText::new("the grade", PROMPT),
+            PromptText::new("the steps, where none are given", STEPS_PROMPT),
+        ],
         origin: Origin::Field,
         reads: READS,
         needs: FieldSet::of(&[Field::Output]),

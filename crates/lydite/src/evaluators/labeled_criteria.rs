@@ -7,7 +7,7 @@ use super::criteria::{ByJudge, Wording, scale};
 use super::criterion::{Criteria, helpfulness, resolve};
 use super::filled::{CRITERIA, OUTPUT, QUERY, REFERENCE};
 use crate::evaluator::{
-    Evaluator, Example, Info, Origin, ParamErrors, Prepare, ScoreScale, Scorer,
+    Evaluator, Example, Info, Origin, ParamErrors, Prepare, PromptText, ScoreScale, Scorer,
 };
 use crate::record::{Field, FieldSet};
 
@@ -82,6 +82,10 @@ is.";
 impl Evaluator for LabeledCriteria {
     const INFO: Info = Info {
         id: "labeled_criteria",
+        prompts: &[
+            PromptText::new("the verdict on one criterion", ONE),
+            PromptText::new("the verdict on each of several criteria", EACH),
+        ],
         origin: Origin::LangChain,
         reads: FieldSet::of(&[Field::Query, Field::Output, Field::Reference]),
         needs: FieldSet::of(&[Field::Query, Field::Output, Field::Reference]),

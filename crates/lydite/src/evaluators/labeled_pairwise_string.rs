@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 use super::criterion::{Criteria, overall};
 use super::filled::{CRITERIA, QUERY, REFERENCE};
 use super::pairwise_string::{ANSWER_A, ANSWER_B, ByJudge};
-use crate::evaluator::{Evaluator, Example, Info, Origin, ParamErrors, Prepare, Scorer};
+use crate::evaluator::{
+    Evaluator, Example, Info, Origin, ParamErrors, Prepare, PromptText, Scorer,
+};
 use crate::judge::Place;
 use crate::record::{Field, FieldSet};
 
@@ -60,6 +62,7 @@ const PLACES: [Place; 5] = [CRITERIA, QUERY, ANSWER_A, ANSWER_B, REFERENCE];
 impl Evaluator for LabeledPairwiseString {
     const INFO: Info = Info {
         id: "labeled_pairwise_string",
+        prompts: &[PromptText::new("the better answer", PROMPT)],
         origin: Origin::LangChain,
         reads: FieldSet::of(&[Field::Query, Field::Candidates, Field::Reference]),
         needs: FieldSet::of(&[Field::Query, Field::Candidates, Field::Reference]),

@@ -7,7 +7,7 @@ use super::criterion::{Criteria, overall};
 use super::filled::{CRITERIA, OUTPUT, QUERY, REFERENCE};
 use super::score_string::{ByJudge, Wording, scale};
 use crate::evaluator::{
-    Evaluator, Example, Info, Origin, ParamErrors, Prepare, ScoreScale, Scorer,
+    Evaluator, Example, Info, Origin, ParamErrors, Prepare, PromptText, ScoreScale, Scorer,
 };
 use crate::record::{Field, FieldSet};
 
@@ -61,6 +61,7 @@ fault by themselves. Length, style and confidence count only as far as they are 
 impl Evaluator for LabeledScoreString {
     const INFO: Info = Info {
         id: "labeled_score_string",
+        prompts: &[PromptText::new("the rating", PROMPT)],
         origin: Origin::LangChain,
         reads: FieldSet::of(&[Field::Query, Field::Output, Field::Reference]),
         needs: FieldSet::of(&[Field::Query, Field::Output, Field::Reference]),

@@ -10,7 +10,7 @@ use super::criterion::{Criteria, overall, resolve, weighed};
 use super::filled::{self, CRITERIA, QUERY};
 use super::upstream::{self, prompt_for, thrown};
 use crate::evaluator::{
-    Compat, Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, Scorer,
+    Compat, Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, PromptText, Scorer,
 };
 use crate::json;
 use crate::judge::{
@@ -82,6 +82,7 @@ pub(super) const ANSWER_B: Place = Place {
 impl Evaluator for PairwiseString {
     const INFO: Info = Info {
         id: "pairwise_string",
+        prompts: &[PromptText::new("the better answer", PROMPT)],
         origin: Origin::LangChain,
         reads: FieldSet::of(&[Field::Query, Field::Candidates]),
         needs: FieldSet::of(&[Field::Query, Field::Candidates]),

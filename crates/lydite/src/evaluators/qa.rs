@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::filled::{self, OUTPUT, QUERY};
 use super::upstream::{self, prompt_for};
 use crate::evaluator::{
-    Compat, Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, Scorer,
+    Compat, Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, PromptText, Scorer,
 };
 use crate::judge::{Ask, Failure, Fill, JudgeContext, Labels, Outcome, Place, Prompt};
 use crate::model::{BoxFuture, Order};
@@ -64,6 +64,7 @@ const PLACES: [Place; 3] = [
 impl Evaluator for Qa {
     const INFO: Info = Info {
         id: "qa",
+        prompts: &[PromptText::new("the grade", PROMPT)],
         origin: Origin::LangChain,
         reads: FieldSet::of(&[Field::Query, Field::Output, Field::Reference]),
         needs: FieldSet::of(&[Field::Query, Field::Output, Field::Reference]),

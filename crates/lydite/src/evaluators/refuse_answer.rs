@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::attempt::ByJudge;
 use super::graded::Grade;
-use crate::evaluator::{Evaluator, Example, Info, Origin, ParamErrors, Prepare, Scorer};
+use crate::evaluator::{
+    Evaluator, Example, Info, Origin, ParamErrors, Prepare, PromptText, Scorer,
+};
 use crate::outcome::Verdict;
 use crate::record::{Field, FieldSet};
 
@@ -41,6 +43,7 @@ const GRADES: [Grade; 3] = [
 impl Evaluator for RefuseAnswer {
     const INFO: Info = Info {
         id: "refuse_answer",
+        prompts: &[PromptText::new("the verdict", super::attempt::PROMPT)],
         origin: Origin::ContextAi,
         reads: FieldSet::of(&[Field::Output, Field::Query]),
         needs: FieldSet::of(&[Field::Output]),

@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 use super::itemised::{explained, scored, share, whole_or_part};
 use super::material::{Material, READS, Shown};
 use super::options::quote_all;
-use crate::evaluator::{Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, Scorer};
+use crate::evaluator::{
+    Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, PromptText, Scorer,
+};
 use crate::judge::read::{self, Misread, Read};
 use crate::judge::{
     Ask, Failure, Fill, Item, JudgeContext, Label, Labels, Outcome, Place, Prompt, Scale, typed,
@@ -110,6 +112,10 @@ const MET: usize = 0;
 impl Evaluator for Rubric {
     const INFO: Info = Info {
         id: "rubric",
+        prompts: &[
+            PromptText::new("the verdict on one text", PROMPT),
+            PromptText::new("the verdict on each item", ITEMS_PROMPT),
+        ],
         aliases: &["llm_rubric"],
         origin: Origin::Field,
         reads: READS,

@@ -7,7 +7,8 @@ use super::criterion::{Criteria, overall, resolve, weighed};
 use super::filled::{self, CRITERIA, OUTPUT, QUERY};
 use super::upstream::{self, prompt_for, thrown};
 use crate::evaluator::{
-    Compat, Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, ScoreScale, Scorer,
+    Compat, Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, PromptText, ScoreScale,
+    Scorer,
 };
 use crate::judge::{Ask, Failure, Fill, JudgeContext, Outcome, Place, Prompt, Scale};
 use crate::model::{BoxFuture, Order};
@@ -62,6 +63,7 @@ whole scale. Length, style and confidence count only as far as they are named ab
 impl Evaluator for ScoreString {
     const INFO: Info = Info {
         id: "score_string",
+        prompts: &[PromptText::new("the rating", PROMPT)],
         origin: Origin::LangChain,
         reads: FieldSet::of(&[Field::Query, Field::Output]),
         needs: FieldSet::of(&[Field::Query, Field::Output]),

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::itemised::scored;
 use super::material::{QUERY, query_or_none};
 use super::prompts::prompt;
-use crate::evaluator::{Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, Scorer};
+use crate::evaluator::{
+    Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, PromptText, Scorer,
+};
 use crate::judge::{
     Ask, Failure, Fill, JudgeContext, Label, Labels, OBJECT_AS_JSON, Outcome, Place, Prompt,
     Verdicted,
@@ -72,6 +74,7 @@ const TIE: &str = "tie";
 impl Evaluator for SelectBest {
     const INFO: Info = Info {
         id: "select_best",
+        prompts: &[PromptText::new("the best", PROMPT)],
         origin: Origin::Field,
         reads: FieldSet::of(&[Field::Query, Field::Candidates]),
         needs: FieldSet::of(&[Field::Candidates]),

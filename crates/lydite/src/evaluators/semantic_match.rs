@@ -7,7 +7,9 @@ use super::graded::{PASS_FAIL, graded};
 use super::prompts::prompt;
 use super::seen::query_if_any;
 use super::shown::shown;
-use crate::evaluator::{Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, Scorer};
+use crate::evaluator::{
+    Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, PromptText, Scorer,
+};
 use crate::judge::{Ask, Failure, Fill, JudgeContext, Labels, Outcome, Place, Prompt};
 use crate::model::{BoxFuture, Order};
 use crate::outcome::{Cell, Code};
@@ -74,6 +76,7 @@ const PLACES: [Place; 3] = [
 impl Evaluator for SemanticMatch {
     const INFO: Info = Info {
         id: "semantic_match",
+        prompts: &[PromptText::new("the verdict", PROMPT)],
         origin: Origin::ContextAi,
         reads: FieldSet::of(&[Field::Output, Field::Reference, Field::Query]),
         needs: FieldSet::of(&[Field::Output, Field::Reference]),

@@ -4,7 +4,7 @@ use crate::evaluator::ParamErrors;
 use crate::judge::{Ask, Failure, Fill, JudgeContext, Place, Prompt};
 use crate::model::Order;
 
-const PROMPT: &str = "\
+pub(super) const PROMPT: &str = "\
 Split a text into the statements that it makes.
 
 The question that the text answers:

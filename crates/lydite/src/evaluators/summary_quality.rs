@@ -12,7 +12,9 @@ use super::options::rounded;
 use super::prompts::prompt;
 use super::shown::shown;
 use super::statements::Splitter;
-use crate::evaluator::{Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, Scorer};
+use crate::evaluator::{
+    Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, PromptText, Scorer,
+};
 use crate::judge::{Ask, Failure, Fill, JudgeContext, Label, Labels, Outcome, Place, Prompt};
 use crate::model::{BoxFuture, Order};
 use crate::outcome::{Cell, Evidence, Explanation};
@@ -128,6 +130,12 @@ const SOURCE: Place = Place::new("source");
 impl Evaluator for SummaryQuality {
     const INFO: Info = Info {
         id: "summary_quality",
+        prompts: &[
+            PromptText::new("alignment", ALIGNMENT_PROMPT),
+            PromptText::new("the questions", QUESTIONS_PROMPT),
+            PromptText::new("coverage", COVERAGE_PROMPT),
+            PromptText::new("the statements", super::statements::PROMPT),
+        ],
         aliases: &["summarization"],
         origin: Origin::Field,
         reads: FieldSet::of(&[Field::Query, Field::Output, Field::Contexts]),

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::filled::{self, OUTPUT, QUERY, REFERENCE};
 use super::upstream::{self, prompt_for, thrown};
 use crate::evaluator::{
-    Compat, Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, Scorer,
+    Compat, Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, PromptText, Scorer,
 };
 use crate::judge::{Ask, Failure, Fill, JudgeContext, Outcome, Place, Prompt, Scale};
 use crate::model::{BoxFuture, Order};
@@ -99,6 +99,7 @@ const PLACES: [Place; 5] = [TOOLS, QUERY, STEPS, ANSWER, REFERENCE];
 impl Evaluator for Trajectory {
     const INFO: Info = Info {
         id: "trajectory",
+        prompts: &[PromptText::new("the rating", PROMPT)],
         origin: Origin::LangChain,
         reads: FieldSet::of(&[
             Field::Query,

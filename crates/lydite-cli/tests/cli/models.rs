@@ -320,3 +320,20 @@ fn read_all(folder: &Path, texts: &mut Vec<(String, Vec<u8>)>) {
         }
     }
 }
+
+/// Its model's file starts at the suite's folder, wherever the command is run.
+#[test]
+fn the_example_of_judging_runs_offline_from_any_folder() {
+    let dir = Dir::new();
+    let suite = crate::support::repository("examples/judge/lydite.yaml");
+    let ran = dir
+        .args(&["run", suite.to_str().unwrap(), "--format", "json"])
+        .exits(0);
+    let report = ran.json();
+    let checks = report["checks"].as_array().unwrap();
+    let errored: u64 = checks
+        .iter()
+        .map(|check| check["errored"].as_u64().unwrap())
+        .sum();
+    assert_eq!((checks.len(), errored), (3, 0), "{report}");
+}

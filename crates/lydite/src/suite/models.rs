@@ -1,6 +1,7 @@
 //! The models of a suite: `models:`, by role and by name.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::LazyLock;
 
 use serde_json::Value;
@@ -382,12 +383,24 @@ fn read_mapping(desk: &mut Desk, node: &Node) -> Option<ModelSpec> {
         return None;
     }
     match node.deserialize_into::<ModelSpec>() {
-        Ok(spec) => whole(desk, node.span, spec),
+        Ok(spec) => {
+            let spec = in_folder(spec, &desk.source.name);
+            whole(desk, node.span, spec)
+        }
         Err(error) => {
             desk.error(error.span, error.message, "");
             None
         }
     }
+}
+
+/// Files of a model start at the suite's folder.
+fn in_folder(mut spec: ModelSpec, suite: &str) -> ModelSpec {
+    let folder = Path::new(suite).parent().unwrap_or(Path::new(""));
+    for file in [&mut spec.file, &mut spec.ca_file].into_iter().flatten() {
+        *file = folder.join(&*file).to_string_lossy().into_owned();
+    }
+    spec
 }
 
 /// A model without its name, or a kind of program without the program, is none.

@@ -34,7 +34,7 @@ use crate::outcome::{Cell, Code, Evidence, Explanation};
 pub const FIRST_FLAG: u16 = 8;
 
 /// What may be odd about any judged cell. Bit `FIRST_FLAG + i` of its flags stands for `WARNINGS[i]`.
-pub static WARNINGS: [Warning; 6] = [
+pub static WARNINGS: [Warning; 7] = [
     Warning {
         code: "score_as_text",
         text: "the judge gave its number as text, such as \"8/10\"",
@@ -59,6 +59,10 @@ pub static WARNINGS: [Warning; 6] = [
         code: "object_as_json",
         text: "an object with several entries was shown to the judge as JSON; name the entry with `inputs:`",
     },
+    Warning {
+        code: "order_flip",
+        text: "the judge chose otherwise when the answers stood in another order: counted as a tie",
+    },
 ];
 
 pub const SCORE_AS_TEXT: u16 = 1 << FIRST_FLAG;
@@ -67,6 +71,8 @@ pub const MODE_FALLBACK: u16 = 1 << (FIRST_FLAG + 2);
 pub const UNTYPED_REPLY: u16 = 1 << (FIRST_FLAG + 3);
 pub const JUROR_FAILED: u16 = 1 << (FIRST_FLAG + 4);
 pub const OBJECT_AS_JSON: u16 = 1 << (FIRST_FLAG + 5);
+/// How many of a report's answers bear it tells how consistent a judge is.
+pub const ORDER_FLIP: u16 = 1 << (FIRST_FLAG + 6);
 
 /// How a score is made of a judge's answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]

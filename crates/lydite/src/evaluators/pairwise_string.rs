@@ -14,8 +14,8 @@ use crate::evaluator::{
 };
 use crate::json;
 use crate::judge::{
-    Ask, Failure, Fill, JudgeContext, Label, Labels, OBJECT_AS_JSON, Outcome, Place, Prompt,
-    ScoreMode, Verdicted,
+    Ask, Failure, Fill, JudgeContext, Label, Labels, OBJECT_AS_JSON, ORDER_FLIP, Outcome, Place,
+    Prompt, ScoreMode, Verdicted,
 };
 use crate::model::{BoxFuture, Order};
 use crate::outcome::{Cell, Code, Evidence, Explanation, Score, Verdict};
@@ -201,7 +201,11 @@ impl ByJudge {
             cx.verdict(&swapped, &self.labels),
         )
         .await;
-        Ok(self.together(&ab?, &turned_back(ba?), cx.mode()))
+        let (ab, ba) = (ab?, turned_back(ba?));
+        if ab.label != ba.label {
+            cx.warn(ORDER_FLIP);
+        }
+        Ok(self.together(&ab, &ba, cx.mode()))
     }
 
     /// Two verdicts about one pair, both in the record's order.
@@ -226,7 +230,11 @@ impl ByJudge {
             .set("ba", self.labels.name(ba.label))
             .set("consistent", consistent);
         let mut evidence = vec![orders, self.said("ab", ab), self.said("ba", ba)];
-        evidence.extend(ab.evidence.iter().chain(&ba.evidence).cloned());
+        for (order, verdict) in [("ab", ab), ("ba", ba)] {
+            // The judge's own words: `ba` saw the answers with their places swapped.
+            let of_order = |evidence: &Evidence| evidence.clone().set("order", order);
+            evidence.extend(verdict.evidence.iter().map(of_order));
+        }
         let explanation = Explanation {
             label: Some(self.labels.name(label).to_owned().into()),
             evidence,

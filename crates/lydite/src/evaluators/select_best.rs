@@ -11,8 +11,8 @@ use crate::evaluator::{
     Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, PromptText, Scorer,
 };
 use crate::judge::{
-    Ask, Failure, Fill, JudgeContext, Label, Labels, OBJECT_AS_JSON, Outcome, Place, Prompt,
-    Verdicted,
+    Ask, Failure, Fill, JudgeContext, Label, Labels, OBJECT_AS_JSON, ORDER_FLIP, Outcome, Place,
+    Prompt, Verdicted,
 };
 use crate::model::{BoxFuture, Order};
 use crate::outcome::{Cell, Code, Evidence, Explanation, Verdict};
@@ -159,10 +159,13 @@ impl ByJudge {
         Ok(match (first, second) {
             (Some(a), Some(b)) if a == b => won(a, evidence),
             (None, None) => tie("no candidate is best in either order", evidence),
-            _ => tie(
-                "the two orders gave different winners, so the place decided",
-                evidence,
-            ),
+            _ => {
+                cx.warn(ORDER_FLIP);
+                tie(
+                    "the two orders gave different winners, so the place decided",
+                    evidence,
+                )
+            }
         })
     }
 

@@ -73,8 +73,18 @@ pub struct Request {
     pub repeat: Option<u32>,
     /// Answers a case that the suite's target makes, in place of its own `trials`.
     pub trials: Option<u32>,
+    /// Where to end; the whole data where `None`.
+    pub until: Option<Until>,
     /// With `resume`: judge errored cells anew. Calls that were answered are not made again.
     pub rerun_errors: bool,
+}
+
+/// Where a run that is repeated ended before its data did.
+#[derive(Clone, Debug, Default)]
+pub struct Until {
+    pub blocks: u64,
+    pub stopped: Option<Stop>,
+    pub because: Option<String>,
 }
 
 /// Why a job can't be run, or ended before its time.
@@ -243,6 +253,7 @@ pub fn run(
         threads: request.threads.max(1),
         strict: request.strict,
         resume_after: checkpoint.blocks,
+        until: request.until.as_ref().map(|until| until.blocks),
         stop,
         progress,
     };
@@ -593,7 +604,10 @@ fn finish(
         ModelErrorKind::Budget => Stop::Budget,
         _ => Stop::Unauthorized,
     });
-    let stopped = halted.or(interrupted);
+    let repeated = request.until.as_ref().filter(|_| !end.complete);
+    let stopped = halted
+        .or(interrupted)
+        .or(repeated.and_then(|until| until.stopped));
     manifest.finished_at = Some(now());
     manifest.input_hash = end.complete.then(|| writer.input_hash()).flatten();
     let facts = RunFacts {
@@ -603,7 +617,10 @@ fn finish(
         started_at: manifest.started_at.clone(),
         finished_at: manifest.finished_at.clone(),
         stopped,
-        stopped_because: end.halted.map(|halt| halt.message),
+        stopped_because: end
+            .halted
+            .map(|halt| halt.message)
+            .or_else(|| repeated.and_then(|until| until.because.clone())),
         shard: manifest.options.shard.clone(),
     };
     let mut notes = Vec::new();

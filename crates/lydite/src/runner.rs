@@ -68,6 +68,8 @@ pub struct Plan<'a> {
     pub strict: bool,
     /// Blocks that an interrupted run has written already: read and numbered again, not judged.
     pub resume_after: u64,
+    /// Ends after so many blocks, as the run that is repeated did.
+    pub until: Option<u64>,
     pub stop: &'a AtomicBool,
     pub progress: &'a Progress,
     /// The models, where some check asks them.
@@ -329,7 +331,8 @@ fn take(plan: &Plan<'_>, shared: &Shared<'_>, block: &mut Block) -> Option<u64> 
         None => WINDOW * plan.threads.max(1) as u64,
     };
     let mut intake = lock(&shared.reader);
-    if intake.done {
+    if intake.done || plan.until.is_some_and(|until| intake.taken >= until) {
+        intake.done = true;
         return None;
     }
     {

@@ -6,7 +6,7 @@ use std::io::BufRead;
 use crate::check::{Check, OnMissing};
 use crate::fold::{CheckMeta, Fold, StoredFold};
 use crate::format::OutputContext;
-use crate::job::{JobError, Output, OutputSet, Request};
+use crate::job::{JobError, Output, OutputSet, Request, Until};
 use crate::model::{ModelTotals, SessionOptions};
 use crate::report::{Report, ReportOptions, RunFacts, Stop};
 use crate::results::{CheckResult, Lines, Standard, StoredLine, regrade};
@@ -133,6 +133,23 @@ pub fn report(
     Ok(report)
 }
 
+/// Where a run ended before its data did.
+fn until(run: &RunFolder) -> Result<Option<Until>, JobError> {
+    let report = run.report().ok();
+    let stopped = match &report {
+        Some(report) => report.run.stopped,
+        None => Some(Stop::Interrupted),
+    };
+    if stopped.is_none() {
+        return Ok(None);
+    }
+    Ok(Some(Until {
+        blocks: run.checkpoint()?.blocks,
+        stopped,
+        because: report.and_then(|report| report.run.stopped_because),
+    }))
+}
+
 /// What repeats a run from its kept calls and records: nothing is sent, no run is kept.
 pub fn replay_request(run: &RunFolder) -> Result<Request, JobError> {
     let manifest = run.manifest()?;
@@ -170,6 +187,7 @@ pub fn replay_request(run: &RunFolder) -> Result<Request, JobError> {
             ..SessionOptions::default()
         },
         repeat: options.repeat,
+        until: until(run)?,
         trials: options.trials,
         ..Request::default()
     })

@@ -179,6 +179,7 @@ fn request(args: Args) -> Result<Request, String> {
         },
         repeat: args.repeat,
         trials: args.trials,
+        until: None,
         rerun_errors: args.rerun == Some(Rerun::Errors),
     })
 }

@@ -1,6 +1,6 @@
 //! Runs again from their kept calls, offline.
 
-use lydite_mock_llm::{Config, Faults};
+use lydite_mock_llm::{Config, Faults, Replies};
 use serde_json::{Value, json};
 
 use crate::stage::{
@@ -156,5 +156,30 @@ fn a_replay_and_a_dry_run_need_no_key() {
     let ran = stage.dir.run_in(&key, run);
     let report = report_of(&stage.dir.only_run());
     let replayed = stage.dir.run("replay --format json").exits(ran.code);
+    assert_eq!(settled_report(&replayed.stdout), report);
+}
+
+/// What a stopped run did not reach, its replay does not reach either.
+#[test]
+fn a_replay_ends_where_the_run_did() {
+    let stage = Stage::new(Config {
+        replies: Replies::Rules {
+            rules: serde_json::from_value(
+                json!([{"contains": " stop", "status": 401, "body": {}}]),
+            )
+            .unwrap(),
+            strict: false,
+        },
+        ..Config::default()
+    });
+    stage.records(400, " stop", &[300]);
+    let ran = stage.run("--concurrency 4").exits(3);
+    let report = report_of(&stage.dir.only_run());
+    assert!(
+        report["records"]["judged"].as_u64().unwrap() < 300,
+        "{}",
+        ran.transcript()
+    );
+    let replayed = stage.dir.run("replay --format json").exits(3);
     assert_eq!(settled_report(&replayed.stdout), report);
 }

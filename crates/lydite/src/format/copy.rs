@@ -12,7 +12,8 @@ const LEVEL: i32 = 1;
 /// Writes the decompressed input to a zstd file, as far as blocks of it were handed out.
 pub(super) struct InputCopy {
     path: PathBuf,
-    encoder: zstd::stream::write::Encoder<'static, File>,
+    /// `None` once it is finished.
+    encoder: Option<zstd::stream::write::Encoder<'static, File>>,
 }
 
 impl InputCopy {
@@ -27,32 +28,44 @@ impl InputCopy {
             .map_err(|cause| failed(path, cause))?;
         Ok(Self {
             path: path.to_owned(),
-            encoder,
+            encoder: Some(encoder),
         })
     }
 
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), InputError> {
-        self.encoder
-            .write_all(bytes)
-            .map_err(|cause| failed(&self.path, cause))
+        let written = self
+            .encoder
+            .as_mut()
+            .map_or(Ok(()), |encoder| encoder.write_all(bytes));
+        written.map_err(|cause| failed(&self.path, cause))
     }
 
     /// Makes the file hold all that was written so far, on disk, so that it can be read up to
     /// here even if it is never finished.
     pub(super) fn sync(&mut self) -> Result<(), InputError> {
-        self.encoder
-            .flush()
-            .and_then(|()| self.encoder.get_ref().sync_data())
-            .map_err(|cause| failed(&self.path, cause))
+        let synced = self.encoder.as_mut().map_or(Ok(()), |encoder| {
+            encoder.flush()?;
+            encoder.get_ref().sync_data()
+        });
+        synced.map_err(|cause| failed(&self.path, cause))
     }
 
     /// Ends the zstd frame.
-    pub(super) fn finish(self) -> Result<(), InputError> {
-        let Self { path, encoder } = self;
-        encoder
-            .finish()
-            .and_then(|file| file.sync_data())
-            .map_err(|cause| failed(&path, cause))
+    pub(super) fn finish(mut self) -> Result<(), InputError> {
+        let finished = self.encoder.take().map_or(Ok(()), |encoder| {
+            encoder.finish().and_then(|file| file.sync_data())
+        });
+        finished.map_err(|cause| failed(&self.path, cause))
+    }
+}
+
+/// A run that stops early leaves a copy that can be read as far as it goes.
+impl Drop for InputCopy {
+    fn drop(&mut self) {
+        if let Some(encoder) = self.encoder.take() {
+            // Nobody is left to tell, and the data itself is still there.
+            let _ = encoder.finish();
+        }
     }
 }
 

@@ -25,6 +25,7 @@ use crate::node::Node;
 use crate::outcome::{Cell, Code, Explanation, Verdict};
 use crate::path::FieldPath;
 use crate::record::{Field, FieldSet, NoAnswer, Raw, Row, Slots};
+use crate::stats::summary::Answer;
 
 pub use asks::{Aggregate, Asks, Bound};
 pub use condition::Condition;
@@ -442,6 +443,19 @@ pub struct Judged {
 }
 
 impl Judged {
+    /// The cell as reports count it.
+    #[inline]
+    pub(crate) fn answer(&self) -> Answer {
+        match self.cell {
+            Cell::Scored { .. } => Answer::Judged {
+                score: self.cell.score(),
+                verdict: self.verdict,
+            },
+            Cell::Skipped(_) => Answer::Skipped,
+            Cell::Errored(_) => Answer::Errored,
+        }
+    }
+
     /// A cell that no judgement reached.
     pub(crate) const fn nothing() -> Self {
         Self {

@@ -762,14 +762,7 @@ struct LiveCell<'a> {
 impl Told for LiveCell<'_> {
     #[inline]
     fn answer(&self) -> Answer {
-        match self.judged.cell {
-            Cell::Scored { .. } => Answer::Judged {
-                score: self.score(),
-                verdict: self.judged.verdict,
-            },
-            Cell::Skipped(_) => Answer::Skipped,
-            Cell::Errored(_) => Answer::Errored,
-        }
+        self.judged.answer()
     }
 
     fn verdict(&self) -> Option<Verdict> {

@@ -167,7 +167,7 @@ pub(crate) fn collapse_repeats(repeats: &[Judged]) -> Judged {
     if repeats.len() == 1 {
         return first.clone();
     }
-    let answers: Vec<Answer> = repeats.iter().map(answer).collect();
+    let answers: Vec<Answer> = repeats.iter().map(Judged::answer).collect();
     let of_kind = |wanted: &dyn Fn(&Judged) -> bool| {
         repeats.iter().find(|cell| wanted(cell)).unwrap_or(first)
     };
@@ -197,17 +197,6 @@ pub(crate) fn collapse_repeats(repeats: &[Judged]) -> Judged {
     };
     cell.spent = summed(repeats);
     cell
-}
-
-fn answer(judged: &Judged) -> Answer {
-    match judged.cell {
-        Cell::Scored { .. } => Answer::Judged {
-            score: judged.cell.score(),
-            verdict: judged.verdict,
-        },
-        Cell::Skipped(_) => Answer::Skipped,
-        Cell::Errored(_) => Answer::Errored,
-    }
 }
 
 const fn flags_of(cell: &Cell) -> u16 {

@@ -11,8 +11,7 @@ use crate::evaluator::{
     ScoreScale, Scorer,
 };
 use crate::judge::{
-    Ask, Failure, Fill, Item, JudgeContext, Labels, MODE_FALLBACK, Outcome, Place, Prompt,
-    ScoreMode,
+    Ask, Failure, Item, JudgeContext, Labels, MODE_FALLBACK, Outcome, Place, Prompt, ScoreMode,
 };
 use crate::model::{BoxFuture, Order};
 use crate::outcome::{Cell, Evidence, Explanation, Score, Verdict};
@@ -212,22 +211,12 @@ impl ByJudge {
             criteria,
             labels: Labels::yes_no(),
             compat: cx.compat,
-            labeled: wording
-                .places
-                .iter()
-                .any(|place| place.name == filled::REFERENCE.name),
+            labeled: filled::is_labeled(wording.places),
         })
     }
 
     async fn judge(&self, row: &Row<'_>, cx: &JudgeContext<'_>) -> Result<Outcome, Failure> {
-        let mut fill = vec![
-            (CRITERIA.name, Fill::words(self.words.as_str())),
-            (QUERY.name, filled::field(row, Field::Query, cx)?),
-            (OUTPUT.name, filled::field(row, Field::Output, cx)?),
-        ];
-        if self.labeled {
-            fill.push((filled::REFERENCE.name, filled::reference(row, cx)?));
-        }
+        let fill = filled::submission(&self.words, self.labeled, row, cx)?;
         let ask = Ask {
             name: "criteria",
             prompt: &self.prompt,

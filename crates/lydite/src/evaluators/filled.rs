@@ -19,6 +19,30 @@ pub(super) const CRITERIA: Place = Place {
     also: &["criterion"],
 };
 
+/// Whether a prompt of these places shows the reference.
+pub(super) fn is_labeled(places: &[Place]) -> bool {
+    places.iter().any(|place| place.name == REFERENCE.name)
+}
+
+/// What stands in the places of a prompt about one submission: the criteria in the author's words, query and output,
+/// and the reference where it is labeled.
+pub(super) fn submission<'r>(
+    criteria: &'r str,
+    labeled: bool,
+    row: &Row<'r>,
+    cx: &JudgeContext<'_>,
+) -> Result<Vec<(&'static str, Fill<'r>)>, Failure> {
+    let mut fill = vec![
+        (CRITERIA.name, Fill::words(criteria)),
+        (QUERY.name, field(row, Field::Query, cx)?),
+        (OUTPUT.name, field(row, Field::Output, cx)?),
+    ];
+    if labeled {
+        fill.push((REFERENCE.name, reference(row, cx)?));
+    }
+    Ok(fill)
+}
+
 /// A field of the record, fenced.
 pub(super) fn field<'r>(
     row: &Row<'r>,

@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::evaluator::ParamErrors;
+use crate::outcome::{Code, Explanation};
+use crate::record::{Field, Row};
 use crate::text::beginning;
 use crate::text::find::Finder;
 use crate::text::normalize::{Normalization, Normalizer};
@@ -94,6 +96,29 @@ pub(super) fn empty_phrase(path: &str) -> ParamErrors {
         "the phrase is empty, and an empty phrase is in every text",
         "write the text to look for",
     )
+}
+
+/// The two candidates' texts, or why there are none.
+pub(super) fn pair<'r>(row: &Row<'r>) -> Result<(&'r str, &'r str), Code> {
+    match row.candidates() {
+        [] => Err(Code::MissingField(Field::Candidates)),
+        [a, b] => a
+            .text()
+            .zip(b.text())
+            .ok_or(Code::NotText(Field::Candidates)),
+        _ => Err(Code::InvalidField(Field::Candidates)),
+    }
+}
+
+/// Words for a row without a [`pair`], where they say more than the code.
+pub(super) fn no_pair(row: &Row<'_>, code: Code) -> Explanation {
+    match code {
+        Code::InvalidField(_) => Explanation::reason(format!(
+            "a pair needs two candidates, found {}",
+            row.candidates().len()
+        )),
+        _ => Explanation::default(),
+    }
 }
 
 /// A text as it is quoted in a reason: whole if short, else its beginning.

@@ -4,12 +4,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::embedding_distance::Metric;
-use super::options::rounded;
+use super::options::{no_pair, pair, rounded};
 use crate::evaluator::{
     Batched, Direction, Evaluator, Example, Got, Info, Needs, Origin, ParamErrors, Prepare, Role,
     ScoreScale, Scorer, Scratch,
 };
-use crate::outcome::{Cell, Code, Explanation};
+use crate::outcome::{Cell, Explanation};
 use crate::record::{Field, FieldSet, Row};
 
 /// How far two candidate answers are from each other in meaning, by embeddings; 0 is equal.
@@ -82,18 +82,6 @@ impl Evaluator for PairwiseEmbeddingDistance {
 
 struct ByEmbedder(Metric);
 
-/// The two candidates' texts, or why there are none.
-fn pair<'r>(row: &Row<'r>) -> Result<(&'r str, &'r str), Code> {
-    match row.candidates() {
-        [] => Err(Code::MissingField(Field::Candidates)),
-        [a, b] => a
-            .text()
-            .zip(b.text())
-            .ok_or(Code::NotText(Field::Candidates)),
-        _ => Err(Code::InvalidField(Field::Candidates)),
-    }
-}
-
 impl Batched for ByEmbedder {
     fn needs<'r>(&self, row: &Row<'r>, needs: &mut Needs<'r>) {
         if let Ok((a, b)) = pair(row) {
@@ -118,11 +106,7 @@ impl Batched for ByEmbedder {
                 got.embedder()
             )),
             (Ok((a, b)), None) => self.0.trouble(a, b, got).unwrap_or_default(),
-            (Err(Code::InvalidField(_)), _) => Explanation::reason(format!(
-                "a pair needs two candidates, found {}",
-                row.candidates().len()
-            )),
-            (Err(_), _) => Explanation::default(),
+            (Err(code), _) => no_pair(row, code),
         }
     }
 }

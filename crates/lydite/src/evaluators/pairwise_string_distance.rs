@@ -3,12 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::options::{rounded, yes};
+use super::options::{no_pair, pair, rounded, yes};
 use super::string_distance::Measure;
 use crate::evaluator::{
     Direction, Evaluator, Example, Info, Origin, ParamErrors, Prepare, Pure, Scorer, Scratch,
 };
-use crate::outcome::{Cell, Code, Explanation};
+use crate::outcome::{Cell, Explanation};
 use crate::record::{Field, FieldSet, Row};
 use crate::text::distance::Distance;
 
@@ -89,30 +89,23 @@ struct Pair(Measure);
 
 impl Pure for Pair {
     fn score(&self, row: &Row<'_>, scratch: &mut Scratch) -> Cell {
-        match row.candidates() {
-            [] => Cell::Errored(Code::MissingField(Field::Candidates)),
-            [a, b] => match (a.text(), b.text()) {
-                (Some(a), Some(b)) => Cell::measured(self.0.of(a, b, &mut scratch.distance)),
-                _ => Cell::Errored(Code::NotText(Field::Candidates)),
-            },
-            _ => Cell::Errored(Code::InvalidField(Field::Candidates)),
+        match pair(row) {
+            Ok((a, b)) => Cell::measured(self.0.of(a, b, &mut scratch.distance)),
+            Err(code) => Cell::Errored(code),
         }
     }
 
     fn explain(&self, row: &Row<'_>, cell: Cell, _: &mut Scratch) -> Explanation {
-        match cell.score() {
-            Some(score) => {
+        match (pair(row), cell.score()) {
+            (Ok(_), Some(score)) => {
                 let shown = rounded(score);
                 Explanation::reason(format!(
                     "{} distance {shown} between the two candidates",
                     self.0.name()
                 ))
             }
-            None if !matches!(row.candidates().len(), 0 | 2) => Explanation::reason(format!(
-                "a pair needs two candidates, found {}",
-                row.candidates().len()
-            )),
-            None => Explanation::default(),
+            (Ok(_), None) => Explanation::default(),
+            (Err(code), _) => no_pair(row, code),
         }
     }
 }

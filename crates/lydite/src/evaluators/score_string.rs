@@ -10,7 +10,7 @@ use crate::evaluator::{
     Compat, Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, PromptText, ScoreScale,
     Scorer,
 };
-use crate::judge::{Ask, Failure, Fill, JudgeContext, Outcome, Place, Prompt, Scale};
+use crate::judge::{Ask, Failure, JudgeContext, Outcome, Place, Prompt, Scale};
 use crate::model::{BoxFuture, Order};
 use crate::outcome::{Cell, Evidence, Explanation};
 use crate::record::{Field, FieldSet, Row};
@@ -160,22 +160,12 @@ impl ByJudge {
             scale: Scale::whole(1, 10),
             normalize_by,
             compat: cx.compat,
-            labeled: wording
-                .places
-                .iter()
-                .any(|place| place.name == filled::REFERENCE.name),
+            labeled: filled::is_labeled(wording.places),
         })
     }
 
     async fn judge(&self, row: &Row<'_>, cx: &JudgeContext<'_>) -> Result<Outcome, Failure> {
-        let mut fill = vec![
-            (CRITERIA.name, Fill::words(self.words.as_str())),
-            (QUERY.name, filled::field(row, Field::Query, cx)?),
-            (OUTPUT.name, filled::field(row, Field::Output, cx)?),
-        ];
-        if self.labeled {
-            fill.push((filled::REFERENCE.name, filled::reference(row, cx)?));
-        }
+        let fill = filled::submission(&self.words, self.labeled, row, cx)?;
         let ask = Ask {
             name: "rating",
             prompt: &self.prompt,

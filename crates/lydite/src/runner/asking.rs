@@ -356,14 +356,16 @@ async fn judge_block(
         let (Row::Read(read), Some(Some(own))) = (row, own.get(index)) else {
             continue;
         };
-        let mut flat = Vec::with_capacity(of_row.len());
-        let mut repeats = Vec::with_capacity(of_row.len());
+        if of_row.iter().all(|cell| cell.len() == 1) {
+            let single: Vec<Judged> = of_row.into_iter().flatten().collect();
+            put_row(plan, read, own, &single, &[], &arena, &mut output);
+            continue;
+        }
         for cell in &mut of_row {
             cell.sort_by_key(|judged| judged.spent.as_ref().map_or(1, |spent| spent.repeat));
-            repeats.push(collapse_repeats(cell));
-            flat.push(std::mem::take(cell));
         }
-        put_row(plan, read, own, &repeats, &flat, &arena, &mut output);
+        let together: Vec<Judged> = of_row.iter().map(|cell| collapse_repeats(cell)).collect();
+        put_row(plan, read, own, &together, &of_row, &arena, &mut output);
     }
     Ok(output)
 }

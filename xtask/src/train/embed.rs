@@ -37,9 +37,6 @@ impl Embeddings {
         if missing.is_empty() {
             return Ok(Some(known));
         }
-        if !cfg!(feature = "train") {
-            return Ok(None);
-        }
         eprintln!("embedding {} texts with {model}", missing.len());
         let vectors = embeddings(model, &missing)?;
         append(&path, &missing, &vectors)?;
@@ -57,9 +54,15 @@ impl Embeddings {
 
 /// The one place where the model is called.
 fn embeddings(model: &str, texts: &[&str]) -> Result<Vec<Vec<f32>>> {
+    let path = cache()?.join(format!("{model}.missing.{}.jsonl", std::process::id()));
+    let lines: Vec<String> = texts
+        .iter()
+        .map(serde_json::to_string)
+        .collect::<Result<_, _>>()?;
+    fs::write(&path, lines.join("\n"))?;
     bail!(
-        "{model} can't be run yet, and {} texts are not in the cache",
-        texts.len()
+        "{model} can't be run yet; the texts to be embedded are in {}",
+        path.display()
     )
 }
 

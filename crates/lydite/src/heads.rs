@@ -179,3 +179,6 @@ fn places<'f>(
     }
     Ok(places)
 }
+
+#[cfg(test)]
+mod tests;

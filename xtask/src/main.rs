@@ -13,6 +13,7 @@ mod measure;
 mod real_model;
 mod test;
 mod tidy;
+mod train;
 mod workspace;
 
 use clap::{Parser, Subcommand};
@@ -43,6 +44,8 @@ enum Command {
     Agree(agree::Options),
     /// Judge some records by a real, tiny model behind a real server
     RealModel,
+    /// Fit a head on labelled data, and write its coefficients and model card
+    Train(train::Options),
     /// Fuzz the parsers
     Fuzz(fuzz::Options),
     /// Run a program and print what it took, as JSON (used by `bench`)
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
         Command::Bench(options) => bench::run(&options),
         Command::Agree(options) => agree::run(&options),
         Command::RealModel => real_model::run(),
+        Command::Train(options) => train::run(&options),
         Command::Fuzz(options) => fuzz::run(&options),
         Command::Measure(options) => measure::run(&options),
     };

@@ -4,6 +4,7 @@
 //! shards or machines and in whichever order they are joined, give the same figures to the last bit as one
 //! pass. [`CheckStats`] is the fold of one check (or of one check within one tag) and holds the others.
 
+pub mod classification;
 pub mod clusters;
 pub mod ids;
 pub mod interval;

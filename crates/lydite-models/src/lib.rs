@@ -7,6 +7,7 @@
 
 mod attempt;
 mod layers;
+mod local;
 mod place;
 mod providers;
 mod session;
@@ -19,6 +20,7 @@ mod tests;
 
 pub use attempt::{Attempt, AttemptError, ChatWire, EmbedWire, ModerateWire};
 pub use layers::cache::{Cache, CacheError, CacheStats};
+pub use local::supply;
 pub use place::cache_dir;
 pub use providers::{Providers, Wires};
 pub use session::Host;

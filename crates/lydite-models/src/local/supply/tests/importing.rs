@@ -110,7 +110,10 @@ fn bombs_are_not_read_to_their_end() {
     fs::write(&path, bytes).unwrap();
     let error = import(&home, &path).unwrap_err();
     assert!(error.contains("`model.safetensors`"), "{error}");
-    let part = home.kept().with_extension("part/model.safetensors.part");
+    let part = home
+        .kept()
+        .with_extension("part")
+        .join("model.safetensors.part");
     let left = fs::metadata(part).map_or(0, |part| part.len());
     assert!(left <= 100_001, "{left}");
 }

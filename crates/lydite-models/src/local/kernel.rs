@@ -11,7 +11,7 @@
 
 use pulp::{Simd, WithSimd};
 
-use super::math::gelu;
+use super::math::{gelu, scale};
 use super::pack::{Matrix, Panels};
 
 /// `out = finish(rows · matrix + bias)`.
@@ -149,7 +149,9 @@ impl Multiply<'_> {
         let rows: [&[f32]; R] =
             std::array::from_fn(|r| &self.rows.numbers[(row + r) * self.rows.stride..][..steps]);
         let mut sums = [panel.bias; R];
-        for (step, weights) in panel.steps.iter().enumerate() {
+        // By index, and each sum by its own: else the compiler keeps checks, and the sums in memory.
+        for step in 0..steps {
+            let weights = &panel.steps[step];
             for r in 0..R {
                 let value = simd.splat_f32s(rows[r][step]);
                 for v in 0..V {
@@ -157,9 +159,9 @@ impl Multiply<'_> {
                 }
             }
         }
-        for (r, sums) in sums.iter().enumerate() {
+        for r in 0..R {
             let begin = (row + r) * self.out_stride + panel.first;
-            store(simd, &mut self.out[begin..][..panel.columns], sums);
+            store(simd, &mut self.out[begin..][..panel.columns], sums[r]);
         }
     }
 
@@ -181,11 +183,8 @@ impl Multiply<'_> {
             let out = &mut self.out[row * self.out_stride + first..][..columns];
             match self.finish {
                 Finish::Nothing => {}
-                Finish::Gelu => each(simd, out, |simd, x| gelu(simd, x)),
-                Finish::Scale(factors) => {
-                    let factor = simd.splat_f32s(factors[row]);
-                    each(simd, out, |simd, x| simd.mul_f32s(x, factor));
-                }
+                Finish::Gelu => gelu(simd, out),
+                Finish::Scale(factors) => scale(simd, out, factors[row]),
             }
         }
     }
@@ -202,28 +201,19 @@ struct Panel<'a, S: Simd, const V: usize> {
 
 /// Stores as many of the numbers as there is room for.
 #[inline(always)]
-fn store<S: Simd, const V: usize>(simd: S, out: &mut [f32], numbers: &[S::f32s; V]) {
+fn store<S: Simd, const V: usize>(simd: S, out: &mut [f32], numbers: [S::f32s; V]) {
     let (whole, rest) = S::as_mut_simd_f32s(out);
-    let mut numbers = numbers.iter();
+    if let Some(all) = whole.first_chunk_mut::<V>() {
+        *all = numbers;
+        return;
+    }
+    let mut numbers = numbers.into_iter();
     for (place, number) in whole.iter_mut().zip(&mut numbers) {
-        *place = *number;
+        *place = number;
     }
     if let Some(number) = numbers.next()
         && !rest.is_empty()
     {
-        simd.partial_store_f32s(rest, *number);
-    }
-}
-
-/// Replaces each number by a function of it.
-#[inline(always)]
-fn each<S: Simd>(simd: S, numbers: &mut [f32], f: impl Fn(S, S::f32s) -> S::f32s) {
-    let (whole, rest) = S::as_mut_simd_f32s(numbers);
-    for number in whole {
-        *number = f(simd, *number);
-    }
-    if !rest.is_empty() {
-        let number = simd.partial_load_f32s(rest);
-        simd.partial_store_f32s(rest, f(simd, number));
+        simd.partial_store_f32s(rest, number);
     }
 }

@@ -39,12 +39,37 @@ pub(super) fn exp<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
     simd.transmute_f32s_u32s(simd.add_u32s(simd.transmute_u32s_f32s(power), exponent))
 }
 
-/// `x · Φ(x)` with Φ the normal distribution, the exact GELU of BERT (Hendrycks and Gimpel 2016, arXiv:1606.08415).
-///
+/// Replaces each x by `x · Φ(x)` with Φ the normal distribution, the exact GELU of BERT (Hendrycks and Gimpel 2016,
+/// arXiv:1606.08415).
+#[inline(always)]
+pub(super) fn gelu<S: Simd>(simd: S, numbers: &mut [f32]) {
+    let (whole, rest) = S::as_mut_simd_f32s(numbers);
+    for x in whole {
+        *x = gelu_of(simd, *x);
+    }
+    if !rest.is_empty() {
+        let x = simd.partial_load_f32s(rest);
+        simd.partial_store_f32s(rest, gelu_of(simd, x));
+    }
+}
+
+/// Multiplies each number by the same one.
+#[inline(always)]
+pub(super) fn scale<S: Simd>(simd: S, numbers: &mut [f32], factor: f32) {
+    let (whole, rest) = S::as_mut_simd_f32s(numbers);
+    let factors = simd.splat_f32s(factor);
+    for x in whole {
+        *x = simd.mul_f32s(*x, factors);
+    }
+    for x in rest {
+        *x *= factor;
+    }
+}
+
 /// Φ(x) − ½ as x·P(x²)/Q(x²) up to |x| = 5.4, our own minimax fit with an error under 6e-9, so that what remains is
 /// the rounding of 32-bit numbers: under 2e-7 of |x|. Beyond, Φ differs from 0 and 1 by less than 4e-8.
 #[inline(always)]
-pub(super) fn gelu<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
+fn gelu_of<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
     const FARTHEST: f32 = 5.4;
     const P: [f32; 6] = [
         2.338_673_3e-8,

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use lydite_models::supply::{Fetch, Progress};
+use lydite_models::local::supply::{Fetch, Progress};
 
 use crate::terminal;
 

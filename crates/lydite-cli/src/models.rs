@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use lydite::model::{ModelHost, ModelTotals, SessionOptions};
-use lydite_models::supply::Supply;
+use lydite_models::local::supply::Supply;
 use lydite_models::{Host, Warn};
 
 use crate::commands::parse_count;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use lydite::node::did_you_mean;
-use lydite_models::supply::{
+use lydite_models::local::supply::{
     Found, From, Located, MODELS, PinnedModel, Source, Supply, SupplyError, by_id,
 };
 use serde_json::{Value, json};
@@ -155,7 +155,7 @@ impl Known {
 
     fn to_json(&self) -> Value {
         let model = &self.model;
-        let file = |file: &lydite_models::supply::PinnedFile<'_>| json!({"name": file.name, "sha256": file.sha256, "bytes": file.bytes});
+        let file = |file: &lydite_models::local::supply::PinnedFile<'_>| json!({"name": file.name, "sha256": file.sha256, "bytes": file.bytes});
         let found = self.found().map(|found| {
             json!({"folder": found.folder.display().to_string(), "source": found.source.as_str()})
         });

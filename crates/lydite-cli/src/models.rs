@@ -59,6 +59,7 @@ impl ModelArgs {
             budget: self.budget,
             no_cache: self.no_cache,
             offline: self.local.offline,
+            model_dir: self.local.model_dir.clone(),
             ..SessionOptions::default()
         }
     }
@@ -73,7 +74,8 @@ fn parse_budget(text: &str) -> Result<f64, String> {
 
 /// All providers, with the cache in its usual place; warnings go to stderr.
 pub(crate) fn host() -> Arc<dyn ModelHost> {
-    Arc::new(Host::new().warn(Warn::new(terminal::note)))
+    let supply = LocalArgs::default().supply();
+    Arc::new(Host::new().supply(supply).warn(Warn::new(terminal::note)))
 }
 
 /// What a run would ask of models, as a table.

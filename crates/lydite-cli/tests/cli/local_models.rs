@@ -64,10 +64,10 @@ fn what_cannot_be_had() {
     album.compare("local_models_wrong");
 }
 
-/// The real files, where `LYDITE_TEST_MODEL` names a folder or wheel with them.
+/// The real files, where `LYDITE_MODEL_DIR` names the folder that holds them.
 #[test]
 fn a_model_is_imported_and_found() {
-    let Some(files) = std::env::var_os("LYDITE_TEST_MODEL") else {
+    let Some(files) = std::env::var_os("LYDITE_MODEL_DIR") else {
         return;
     };
     let dir = Dir::new();
@@ -79,4 +79,61 @@ fn a_model_is_imported_and_found() {
     assert!(folder.ends_with(WEIGHTS), "{folder}");
     let pulled = alone(&dir, "models pull --offline").exits(0);
     assert_eq!(pulled.stdout.trim_end(), folder);
+}
+
+const SUITE: &str =
+    "version: 1\nname: near\ndataset: data.jsonl\nchecks:\n  - semantic_similarity: {}\n";
+const RECORDS: &str = "\
+{\"id\": \"a\", \"output\": \"It rains.\", \"reference\": \"There is rain.\"}
+{\"id\": \"b\", \"output\": \"A cat sleeps.\", \"reference\": \"Stocks fell.\"}
+";
+
+fn near() -> Dir {
+    Dir::with(&[("lydite.yaml", SUITE), ("data.jsonl", RECORDS)])
+}
+
+/// The run ends before it begins, and says how to get the model.
+#[test]
+fn a_run_without_its_model() {
+    let dir = near();
+    let mut album = Album::default();
+    album.add("offline", &alone(&dir, "run --offline").exits(2));
+    let folder = dir.path("empty");
+    std::fs::create_dir(&folder).unwrap();
+    album.add(
+        "nobody to ask",
+        &alone(&dir, "run --model-dir empty").exits(2),
+    );
+    album.add(
+        "a dry run needs none",
+        &alone(&dir, "run --dry-run").exits(0),
+    );
+    let eval = "eval semantic_similarity --output a --reference b --offline";
+    album.add("eval", &alone(&dir, eval).exits(2));
+    album.compare("local_models_run");
+}
+
+/// With the real files: a run, the same from the cache, and its replay, which has no files.
+#[test]
+fn a_run_by_the_real_model() {
+    let Some(files) = std::env::var_os("LYDITE_MODEL_DIR") else {
+        return;
+    };
+    let dir = near();
+    let with_files = format!("run --offline --model-dir {}", files.to_str().unwrap());
+    let line = format!("{with_files} --format jsonl");
+    let scores = |ran: &Ran| -> Vec<f64> {
+        let lines = ran.lines();
+        lines
+            .iter()
+            .map(|it| it["score"].as_f64().unwrap())
+            .collect()
+    };
+    let first = scores(&alone(&dir, &line).exits(0));
+    assert!(first[0] > 0.7 && first[1] < 0.3, "{first:?}");
+    let cached = alone(&dir, &line).exits(0);
+    assert_eq!(scores(&cached), first);
+    assert!(cached.lines().iter().all(|it| it["cached"] == true));
+    let replayed = alone(&dir, "replay --format jsonl").exits(0);
+    assert_eq!(scores(&replayed), first);
 }

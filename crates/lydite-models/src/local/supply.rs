@@ -28,6 +28,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use check::Fault;
+pub(crate) use check::fingerprint;
 pub use error::{Missing, SupplyError, Tried};
 pub use pins::{MINILM, MODELS, PinnedFile, PinnedModel, PinnedPackage, by_id};
 pub use progress::{Fetch, Progress};
@@ -138,9 +139,9 @@ impl Supply {
         self
     }
 
-    /// Fetches nothing.
+    /// Fetches nothing, once it was asked to.
     pub fn offline(mut self, offline: bool) -> Self {
-        self.offline = offline;
+        self.offline |= offline;
         self
     }
 

@@ -41,8 +41,7 @@ pub enum Fault {
 /// Checks one file.
 pub(super) fn file(path: &Path, pin: &PinnedFile<'_>) -> Result<(), Fault> {
     size(path, pin)?;
-    let read = File::open(path).and_then(sha256);
-    let found = read.map_err(|error| unreadable(pin, error))?;
+    let found = fingerprint(path).map_err(|error| unreadable(pin, error))?;
     if found == pin.sha256 {
         return Ok(());
     }
@@ -51,6 +50,11 @@ pub(super) fn file(path: &Path, pin: &PinnedFile<'_>) -> Result<(), Fault> {
         expected: pin.sha256.to_owned(),
         found,
     })
+}
+
+/// The SHA-256 of a file, in hexadecimal digits.
+pub(crate) fn fingerprint(path: &Path) -> io::Result<String> {
+    File::open(path).and_then(sha256)
 }
 
 /// Checks a model's files in a folder; what else is there is left alone.

@@ -12,6 +12,7 @@ use lydite::model::{
 };
 use tokio::runtime::{Builder, Runtime};
 
+use crate::attempt::EmbedWire;
 use crate::layers::cache::Cache;
 use crate::layers::chat::{ChatFlights, LayeredChat};
 use crate::layers::key::{Key, SchemaHashes};
@@ -24,6 +25,8 @@ use crate::layers::texts::{
     Embedding, LayeredEmbedder, LayeredModerator, Moderating, TextFlights, Vector,
 };
 use crate::layers::verdicts::Verdicts;
+use crate::local::embedder::LocalEmbedder;
+use crate::local::supply::Supply;
 use crate::place;
 use crate::providers::{Providers, Wires};
 use crate::sync::lock;
@@ -43,6 +46,7 @@ const READY: usize = 2;
 pub struct Host {
     wires: Arc<dyn Wires>,
     cache_dir: Option<PathBuf>,
+    supply: Supply,
     warn: Warn,
 }
 
@@ -56,13 +60,21 @@ impl Host {
         Self {
             wires,
             cache_dir: place::cache_dir(),
+            supply: Supply::from_environment(),
             warn: Warn::default(),
         }
     }
 
-    /// Keeps the cache in this folder; without one, nowhere.
+    /// Keeps the cache in this folder, and local models below it; without one, nowhere.
     pub fn cache_dir(mut self, dir: Option<PathBuf>) -> Self {
+        self.supply = self.supply.cache_dir(dir.as_deref());
         self.cache_dir = dir;
+        self
+    }
+
+    /// Where files of local models come from, in place of what the environment says.
+    pub fn supply(mut self, supply: Supply) -> Self {
+        self.supply = supply;
         self
     }
 
@@ -82,6 +94,11 @@ impl Host {
                 .say(&format!("{error}; the run goes on without it"));
         });
         told.ok().map(Arc::new)
+    }
+
+    fn supply_for(&self, options: &SessionOptions) -> Supply {
+        let supply = self.supply.clone().model_dir(options.model_dir.clone());
+        supply.offline(options.offline)
     }
 
     fn fence_key(&self) -> Result<[u8; 32], ModelError> {
@@ -121,6 +138,7 @@ impl ModelHost for Host {
         };
         Ok(Arc::new(Session {
             wires: Arc::clone(&self.wires),
+            supply: self.supply_for(options),
             fence_key: self.fence_key()?,
             concurrency: options.concurrency,
             shared: Arc::new(shared),
@@ -142,6 +160,7 @@ impl ModelHost for Host {
 #[derive(Debug)]
 struct Session {
     wires: Arc<dyn Wires>,
+    supply: Supply,
     fence_key: [u8; 32],
     concurrency: Option<usize>,
     shared: Arc<Shared>,
@@ -181,12 +200,7 @@ impl ModelSession for Session {
 
     fn embedder(&self, spec: &ModelSpec) -> Result<Arc<dyn Embedder>, ModelError> {
         let make = || {
-            let wire = if self.sends() {
-                self.wires.embed(spec)?
-            } else {
-                self.wires.unsent_embed(spec)?
-            };
-            let wire = Embedding(wire);
+            let wire = Embedding(self.embed_wire(spec)?);
             let size = spec.dimensions.unwrap_or(8) as usize;
             let flights = Arc::clone(&self.embed_flights);
             Ok(LayeredEmbedder::new(wire, self.stack(spec)?, flights, size))
@@ -269,6 +283,23 @@ impl Session {
     /// Whether calls can leave this machine.
     fn sends(&self) -> bool {
         self.shared.mode == Mode::Live
+    }
+
+    fn embed_wire(&self, spec: &ModelSpec) -> Result<Arc<dyn EmbedWire>, ModelError> {
+        if spec.is_local() {
+            let computes = matches!(self.shared.mode, Mode::Live | Mode::Offline);
+            let make = if computes {
+                LocalEmbedder::new
+            } else {
+                LocalEmbedder::unsent
+            };
+            return Ok(Arc::new(make(spec, &self.supply)?));
+        }
+        if self.sends() {
+            self.wires.embed(spec)
+        } else {
+            self.wires.unsent_embed(spec)
+        }
     }
 
     fn stack(&self, spec: &ModelSpec) -> Result<Stack, ModelError> {

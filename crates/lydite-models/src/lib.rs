@@ -7,6 +7,7 @@
 
 mod attempt;
 mod layers;
+pub mod local;
 mod place;
 mod providers;
 mod session;

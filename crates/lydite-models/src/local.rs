@@ -1,0 +1,3 @@
+//! Models that run in this process: nothing leaves the machine.
+
+pub mod classify;

@@ -4,6 +4,8 @@
 //! probability a label. Nothing is downloaded. `folder` finds and hashes the files, `config` reads `config.json`,
 //! `encode` makes batches of tokens, `candle` and `onnx` are the two ways to run the model.
 
+#[cfg(not(all(feature = "candle", feature = "onnx")))]
+mod absent;
 #[cfg(feature = "candle")]
 mod candle;
 mod config;
@@ -14,10 +16,14 @@ mod folder;
 mod onnx;
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 pub use error::ClassifierError;
 
+#[cfg(not(feature = "candle"))]
+use absent::candle;
+#[cfg(not(feature = "onnx"))]
+use absent::onnx;
 use config::{Config, Outputs};
 use encode::{Batch, Encoder};
 use folder::{Folder, Weights};
@@ -157,14 +163,6 @@ trait Forward: Send + Sync {
 }
 
 /// The model, with the name of what runs it. Its weights go into the hash.
-#[cfg_attr(
-    not(all(feature = "candle", feature = "onnx")),
-    expect(
-        unused_variables,
-        clippy::needless_pass_by_ref_mut,
-        reason = "only what is built in reads the weights"
-    )
-)]
 fn build(
     folder: &Folder,
     config: &Config,
@@ -172,21 +170,7 @@ fn build(
     hasher: &mut blake3::Hasher,
 ) -> Result<(&'static str, Box<dyn Forward>), ClassifierError> {
     match &folder.weights {
-        #[cfg(feature = "candle")]
         Weights::Safetensors(files) => Ok(("candle", candle::load(files, config, labels, hasher)?)),
-        #[cfg(feature = "onnx")]
         Weights::Onnx(file) => Ok(("onnx", onnx::load(file, hasher)?)),
-        #[cfg(not(feature = "candle"))]
-        Weights::Safetensors(_) => Err(not_built(&folder.path, "candle")),
-        #[cfg(not(feature = "onnx"))]
-        Weights::Onnx(_) => Err(not_built(&folder.path, "onnx")),
-    }
-}
-
-#[cfg(not(all(feature = "candle", feature = "onnx")))]
-fn not_built(path: &Path, feature: &'static str) -> ClassifierError {
-    ClassifierError::NotBuilt {
-        path: path.to_owned(),
-        feature,
     }
 }

@@ -15,10 +15,11 @@ use std::path::PathBuf;
 use candle_core::{Device, Tensor};
 use candle_nn::VarBuilder;
 
+use super::Forward;
 use super::config::Config;
 use super::encode::Batch;
 use super::error::ClassifierError;
-use super::{Forward, candle::weights::Stored};
+use weights::Stored;
 
 /// What makes a model of one architecture, and the tensor whose rows are the labels.
 struct Architecture {

@@ -21,6 +21,9 @@ use super::encode::Batch;
 use super::error::ClassifierError;
 use weights::Stored;
 
+/// candle's, which may fail otherwise too.
+type Result<T, E = candle_core::Error> = std::result::Result<T, E>;
+
 /// What makes a model of one architecture, and the tensor whose rows are the labels.
 struct Architecture {
     names: &'static [&'static str],
@@ -66,7 +69,7 @@ struct Plan<'a> {
 /// A model from tokens to logits.
 trait Model: Send + Sync {
     /// \[rows, labels\].
-    fn logits(&self, tokens: &Tokens) -> candle_core::Result<Tensor>;
+    fn logits(&self, tokens: &Tokens) -> Result<Tensor>;
 }
 
 /// A batch as tensors, each of \[rows, width\].
@@ -134,7 +137,7 @@ impl Forward for Candle {
 }
 
 impl Tokens {
-    fn new(batch: &Batch) -> candle_core::Result<Self> {
+    fn new(batch: &Batch) -> Result<Self> {
         let shape = (batch.texts.len(), batch.width);
         let tensor = |values: &[u32]| Tensor::from_slice(values, shape, &Device::Cpu);
         Ok(Self {

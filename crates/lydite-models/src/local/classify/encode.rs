@@ -1,7 +1,6 @@
 //! From texts to batches of tokens, by the folder's own tokenizer.
 
 use std::ops::Range;
-use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::Value;

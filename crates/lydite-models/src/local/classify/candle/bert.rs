@@ -1,11 +1,11 @@
 //! BERT (Devlin et al. 2019), and what differs from it in names, positions and head alone: RoBERTa, XLM-RoBERTa,
 //! DistilBERT.
 
-use candle_core::{D, DType, Result, Tensor};
+use candle_core::{D, Tensor};
 use candle_nn::{Embedding, LayerNorm, Linear, Module, VarBuilder, embedding, layer_norm, linear};
 
 use super::layers::{Activation, Head, Parts, Sizes, bias, first, float, side_by_side};
-use super::{BuildError, Model, Plan, Tokens};
+use super::{BuildError, Model, Plan, Result, Tokens};
 
 /// What one family calls its parts, in `config.json` and in the weights.
 struct Names {

@@ -1,7 +1,7 @@
 //! DeBERTa-v2 and v3 (He et al. 2021, "DeBERTa: Decoding-enhanced BERT with Disentangled Attention"; 2023 for v3):
 //! scores also take in how far apart two tokens stand, by vectors of distances that all layers share.
 
-use candle_core::{D, DType, Device, Result, Tensor};
+use candle_core::{D, DType, Device, Tensor};
 use candle_nn::{
     Conv1d, Conv1dConfig, Embedding, LayerNorm, Linear, Module, VarBuilder, conv1d, embedding,
     layer_norm, linear, linear_no_bias, ops::softmax_last_dim,
@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::super::config::Config;
 use super::super::error::ClassifierError;
 use super::layers::{Activation, Head, Parts, Sizes, bias, first, flag, float, side_by_side};
-use super::{BuildError, Model, Plan, Tokens};
+use super::{BuildError, Model, Plan, Result, Tokens};
 
 const NORM: f64 = 1e-7;
 

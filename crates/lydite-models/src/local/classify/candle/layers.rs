@@ -1,11 +1,12 @@
 //! What the architectures share: attention, activations, reading sizes.
 
-use candle_core::{D, DType, Result, Tensor};
+use candle_core::{D, DType, Tensor};
 use candle_nn::{LayerNorm, Linear, Module, VarBuilder, ops::softmax_last_dim};
 use serde_json::Value;
 
 use super::super::config::Config;
 use super::super::error::ClassifierError;
+use super::Result;
 
 /// Added to scores that must not count. Finite, so that a row where nothing counts is no NaN; half of the range, so
 /// that two may add up.

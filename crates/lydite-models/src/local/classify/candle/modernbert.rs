@@ -1,7 +1,7 @@
 //! ModernBERT (Warner et al. 2024): rotary positions, gated layers, norms before the layers; most layers see
 //! only what is near.
 
-use candle_core::{D, DType, Device, Result, Tensor};
+use candle_core::{D, DType, Device, Tensor};
 use candle_nn::{
     Embedding, LayerNorm, Linear, Module, VarBuilder, embedding, layer_norm, layer_norm_no_bias,
     linear, linear_b, rotary_emb::rope,
@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::super::config::Config;
 use super::super::error::ClassifierError;
 use super::layers::{Activation, Head, Parts, Sizes, bias, first, flag, float};
-use super::{BuildError, Model, Plan, Tokens};
+use super::{BuildError, Model, Plan, Result, Tokens};
 
 const NORM: f64 = 1e-5;
 

@@ -170,8 +170,12 @@ impl Distances {
         let kinds = kinds(config)?;
         let has = |kind: &str| kinds.iter().any(|known| known == kind);
         let norm = config.text("norm_rel_ebd")?.unwrap_or("none");
-        if buckets == Some(1) {
-            return Err(config.error("`position_buckets` must be at least 2, or -1 for none"));
+        // Its logarithm is divided by.
+        if buckets.is_some_and(|buckets| buckets < 2 || farthest <= buckets / 2 + 1) {
+            return Err(config.error(
+                "`position_buckets` must be from 2 to less than twice the farthest distance \
+                 (`max_relative_positions`, `max_position_embeddings`), or -1 for none",
+            ));
         }
         Ok(Self {
             span: buckets.unwrap_or(farthest),

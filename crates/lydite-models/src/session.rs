@@ -7,8 +7,9 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
 use lydite::model::{
-    ApplicationSpec, ChatModel, Embedder, ModelError, ModelErrorKind, ModelHost, ModelSession,
-    ModelSpec, ModelTotals, Moderator, Price, Provider, Reach, SessionOptions, VerdictCache,
+    ApplicationSpec, ChatModel, Classifier, Embedder, ModelError, ModelErrorKind, ModelHost,
+    ModelSession, ModelSpec, ModelTotals, Moderator, Price, Provider, Reach, SessionOptions,
+    VerdictCache,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -24,6 +25,7 @@ use crate::layers::texts::{
     Embedding, LayeredEmbedder, LayeredModerator, Moderating, TextFlights, Vector,
 };
 use crate::layers::verdicts::Verdicts;
+use crate::local::classify::model::{LocalClassifier, LocalModerator};
 use crate::place;
 use crate::providers::{Providers, Wires};
 use crate::sync::lock;
@@ -133,6 +135,7 @@ impl ModelHost for Host {
             chats: Mutex::default(),
             embedders: Mutex::default(),
             moderators: Mutex::default(),
+            classifiers: Mutex::default(),
             warn: self.warn.clone(),
         }))
     }
@@ -156,6 +159,7 @@ struct Session {
     chats: Memo<Key, LayeredChat>,
     embedders: Memo<Key, LayeredEmbedder>,
     moderators: Memo<Key, LayeredModerator>,
+    classifiers: Memo<Key, LocalClassifier>,
     warn: Warn,
 }
 
@@ -195,6 +199,12 @@ impl ModelSession for Session {
     }
 
     fn moderator(&self, spec: &ModelSpec) -> Result<Arc<dyn Moderator>, ModelError> {
+        if spec.is_local() {
+            return Ok(Arc::new(LocalModerator::new(
+                self.local_classifier(spec)?,
+                spec,
+            )?));
+        }
         let make = || {
             let wire = if self.sends() {
                 self.wires.moderate(spec)?
@@ -206,6 +216,10 @@ impl ModelSession for Session {
             Ok(LayeredModerator::new(wire, self.stack(spec)?, flights, 1))
         };
         Ok(remember(&self.moderators, hash(spec), make)?)
+    }
+
+    fn classifier(&self, spec: &ModelSpec) -> Result<Arc<dyn Classifier>, ModelError> {
+        Ok(self.local_classifier(spec)?)
     }
 
     fn application(&self, spec: &ApplicationSpec) -> Result<Arc<dyn ChatModel>, ModelError> {
@@ -269,6 +283,12 @@ impl Session {
     /// Whether calls can leave this machine.
     fn sends(&self) -> bool {
         self.shared.mode == Mode::Live
+    }
+
+    fn local_classifier(&self, spec: &ModelSpec) -> Result<Arc<LocalClassifier>, ModelError> {
+        remember(&self.classifiers, hash(spec), || {
+            LocalClassifier::load(spec)
+        })
     }
 
     fn stack(&self, spec: &ModelSpec) -> Result<Stack, ModelError> {

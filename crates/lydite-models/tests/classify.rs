@@ -148,8 +148,11 @@ fn onnx_that_is_not_built_in_is_named() {
 #[cfg(feature = "candle")]
 mod candle {
     use std::collections::HashMap;
+    use std::sync::Arc;
 
     use candle_core::{DType, Device, Tensor};
+    use lydite::model::{ModelErrorKind, ModelHost, ModelSession, ModelSpec, SessionOptions};
+    use lydite_models::Host;
     use serde_json::json;
 
     use super::*;
@@ -609,6 +612,108 @@ mod candle {
             edit(folder.path(), "tokenizer.json", change);
             let error = load(folder.path(), Runtime::Auto).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    /// As a suite asks for it.
+    fn spec(name: &str) -> ModelSpec {
+        let path = fixture(name).to_str().unwrap().to_owned();
+        serde_json::from_value(json!({ "path": path })).unwrap()
+    }
+
+    fn session() -> Arc<dyn ModelSession> {
+        Host::new()
+            .cache_dir(None)
+            .open(&SessionOptions::default())
+            .unwrap()
+    }
+
+    fn wait<T>(session: &dyn ModelSession, future: impl Future<Output = T>) -> T {
+        let mut done = None;
+        let mut waiting = std::pin::pin!(async { done = Some(future.await) });
+        session.block_on(waiting.as_mut());
+        done.unwrap()
+    }
+
+    #[test]
+    fn a_session_classifies_by_the_path_of_a_spec() {
+        let session = session();
+        let expected = expected(&fixture("deberta-v3"));
+        let classifier = session.classifier(&spec("deberta-v3")).unwrap();
+        assert_eq!(
+            classifier.labels(),
+            ["contradiction", "entailment", "neutral"]
+        );
+        let texts = asked(&expected);
+        let got = wait(&*session, classifier.classify(&texts)).unwrap();
+        for (got, (text, _, expected)) in got.iter().zip(&expected) {
+            assert_close(got, expected, text);
+        }
+        let long = "the bridge is long ".repeat(30);
+        let error = wait(&*session, classifier.classify(&[("a", Some(&long))])).unwrap_err();
+        assert_eq!(error.kind, ModelErrorKind::ContextLength, "{error}");
+    }
+
+    #[test]
+    fn a_spec_may_name_the_labels() {
+        let session = session();
+        let own = ModelSpec {
+            labels: vec!["no".into(), "yes".into()],
+            ..spec("distilbert")
+        };
+        let classifier = session.classifier(&own).unwrap();
+        assert_eq!(classifier.labels(), ["no", "yes"]);
+        let plain = session.classifier(&spec("distilbert")).unwrap();
+        assert_ne!(classifier.identity(), plain.identity());
+        let error = session.classifier(&ModelSpec {
+            labels: own.labels,
+            ..spec("bert")
+        });
+        let error = error.unwrap_err();
+        assert_eq!(error.kind, ModelErrorKind::Config);
+        assert!(
+            error
+                .message
+                .contains("`labels` names 2, and the model has 3: contradiction"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_classifier_flags_as_a_moderator() {
+        let session = session();
+        let moderator = |flagged: &[&str]| {
+            session.moderator(&ModelSpec {
+                flagged_labels: flagged.iter().map(|&label| label.to_owned()).collect(),
+                ..spec("roberta")
+            })
+        };
+        // `a dog`: insult .49, threat .56, slur .84.
+        let both = moderator(&["insult", "threat"]).unwrap();
+        let said = wait(&*session, both.moderate(&["a dog"])).unwrap();
+        let [said] = said.texts.as_slice() else {
+            panic!("{said:?}")
+        };
+        assert!(said.flagged);
+        let categories = said
+            .categories
+            .iter()
+            .map(|category| (category.name.as_str(), category.flagged));
+        assert_eq!(
+            categories.collect::<Vec<_>>(),
+            [("insult", false), ("threat", true)]
+        );
+        let insult = moderator(&["insult"]).unwrap();
+        assert!(!wait(&*session, insult.moderate(&["a dog"])).unwrap().texts[0].flagged);
+        for (flagged, expected) in [
+            (&[][..], "`flagged_labels` is missing"),
+            (&["rude"], "names `rude`"),
+        ] {
+            let error = moderator(flagged).unwrap_err().to_string();
+            assert!(
+                error.contains(expected) && error.contains("insult, threat, slur"),
+                "{error}"
+            );
         }
     }
 

@@ -2,7 +2,8 @@
 //!
 //! A text, or a premise with a hypothesis, goes through the folder's own tokenizer and its model, and comes out as one
 //! probability a label. Nothing is downloaded. `folder` finds and hashes the files, `config` reads `config.json`,
-//! `encode` makes batches of tokens, `candle` and `onnx` are the two ways to run the model.
+//! `encode` makes batches of tokens, `candle` and `onnx` are the two ways to run the model, `model` is
+//! what a run asks.
 
 #[cfg(not(all(feature = "candle", feature = "onnx")))]
 mod absent;
@@ -12,6 +13,7 @@ mod config;
 mod encode;
 mod error;
 mod folder;
+pub(crate) mod model;
 #[cfg(feature = "onnx")]
 mod onnx;
 

@@ -40,15 +40,21 @@ pub enum ClassifierError {
     )]
     Library { problem: String },
 
-    #[error("text {}: its second part leaves no room for the first within the model's {limit} tokens; shorten it", .index + 1)]
+    #[error(
+        "the second text of a pair leaves no room for the first within the {limit} tokens that the model takes; shorten it"
+    )]
     TooLong {
         /// Its place in what was asked, from 0.
         index: usize,
         limit: usize,
     },
 
-    #[error("text {}: the tokenizer can't read it: {problem}", .index + 1)]
-    Tokens { index: usize, problem: String },
+    #[error("the tokenizer can't read a text: {problem}")]
+    Tokens {
+        /// As for [`ClassifierError::TooLong`].
+        index: usize,
+        problem: String,
+    },
 
     #[error("{}: the model failed: {problem}", .path.display())]
     Run { path: PathBuf, problem: String },

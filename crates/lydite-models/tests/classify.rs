@@ -630,8 +630,7 @@ mod candle {
 
     fn wait<T>(session: &dyn ModelSession, future: impl Future<Output = T>) -> T {
         let mut done = None;
-        let mut waiting = std::pin::pin!(async { done = Some(future.await) });
-        session.block_on(waiting.as_mut());
+        session.block_on(std::pin::pin!(async { done = Some(future.await) }));
         done.unwrap()
     }
 

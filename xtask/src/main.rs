@@ -7,6 +7,7 @@
 
 mod agree;
 mod bench;
+mod classifiers;
 mod fuzz;
 mod generate;
 mod measure;
@@ -44,6 +45,8 @@ enum Command {
     Agree(agree::Options),
     /// Judge some records by a real, tiny model behind a real server
     RealModel,
+    /// Test users' own classifiers: safetensors by candle, ONNX files by ONNX Runtime
+    Classifiers,
     /// Fit a head on labelled data, and write its coefficients and model card
     Train(train::Options),
     /// Fuzz the parsers
@@ -61,6 +64,7 @@ fn main() -> ExitCode {
         Command::Bench(options) => bench::run(&options),
         Command::Agree(options) => agree::run(&options),
         Command::RealModel => real_model::run(),
+        Command::Classifiers => classifiers::run(),
         Command::Train(options) => train::run(&options),
         Command::Fuzz(options) => fuzz::run(&options),
         Command::Measure(options) => measure::run(&options),

@@ -4,10 +4,12 @@
 //! `kernel` multiplies packed matrices, `math` has the functions between them, `attention` and `bert` are the forward
 //! pass, `weights` and `config` read the files, `pieces` cuts texts into word pieces, and `minilm` puts it together.
 //!
-//! [`supply`] is where the files of models come from, `embedder` the wire to the session.
+//! [`classify`] runs users' own classifiers. [`supply`] is where the files of models come from, `embedder` the wire
+//! to the session.
 
 mod attention;
 mod bert;
+pub mod classify;
 mod config;
 pub(crate) mod embedder;
 mod error;

@@ -7,8 +7,9 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
 use lydite::model::{
-    ApplicationSpec, ChatModel, Embedder, ModelError, ModelErrorKind, ModelHost, ModelSession,
-    ModelSpec, ModelTotals, Moderator, Price, Provider, Reach, SessionOptions, VerdictCache,
+    ApplicationSpec, ChatModel, Classifier, Embedder, ModelError, ModelErrorKind, ModelHost,
+    ModelSession, ModelSpec, ModelTotals, Moderator, Price, Provider, Reach, SessionOptions,
+    VerdictCache,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -25,6 +26,7 @@ use crate::layers::texts::{
     Embedding, LayeredEmbedder, LayeredModerator, Moderating, TextFlights, Vector,
 };
 use crate::layers::verdicts::Verdicts;
+use crate::local::classify::model::{LocalClassifier, LocalModerator};
 use crate::local::embedder::LocalEmbedder;
 use crate::local::supply::Supply;
 use crate::place;
@@ -151,6 +153,7 @@ impl ModelHost for Host {
             chats: Mutex::default(),
             embedders: Mutex::default(),
             moderators: Mutex::default(),
+            classifiers: Mutex::default(),
             warn: self.warn.clone(),
         }))
     }
@@ -175,6 +178,7 @@ struct Session {
     chats: Memo<Key, LayeredChat>,
     embedders: Memo<Key, LayeredEmbedder>,
     moderators: Memo<Key, LayeredModerator>,
+    classifiers: Memo<Key, LocalClassifier>,
     warn: Warn,
 }
 
@@ -209,6 +213,12 @@ impl ModelSession for Session {
     }
 
     fn moderator(&self, spec: &ModelSpec) -> Result<Arc<dyn Moderator>, ModelError> {
+        if spec.is_local() {
+            return Ok(Arc::new(LocalModerator::new(
+                self.local_classifier(spec)?,
+                spec,
+            )?));
+        }
         let make = || {
             let wire = if self.sends() {
                 self.wires.moderate(spec)?
@@ -220,6 +230,10 @@ impl ModelSession for Session {
             Ok(LayeredModerator::new(wire, self.stack(spec)?, flights, 1))
         };
         Ok(remember(&self.moderators, hash(spec), make)?)
+    }
+
+    fn classifier(&self, spec: &ModelSpec) -> Result<Arc<dyn Classifier>, ModelError> {
+        Ok(self.local_classifier(spec)?)
     }
 
     fn application(&self, spec: &ApplicationSpec) -> Result<Arc<dyn ChatModel>, ModelError> {
@@ -300,6 +314,12 @@ impl Session {
         } else {
             self.wires.unsent_embed(spec)
         }
+    }
+
+    fn local_classifier(&self, spec: &ModelSpec) -> Result<Arc<LocalClassifier>, ModelError> {
+        remember(&self.classifiers, hash(spec), || {
+            LocalClassifier::load(spec)
+        })
     }
 
     fn stack(&self, spec: &ModelSpec) -> Result<Stack, ModelError> {

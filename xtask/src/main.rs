@@ -5,6 +5,7 @@
     reason = "a command-line tool talks to its terminal"
 )]
 
+mod accuracy;
 mod agree;
 mod bench;
 mod classifiers;
@@ -41,6 +42,8 @@ enum Command {
     Generate(generate::Options),
     /// Measure CPU, memory and results beside an expert's Python script
     Bench(bench::Options),
+    /// Compare local methods with people's labels, beside simple rules
+    Accuracy(accuracy::Options),
     /// Compare the binary with an outside test suite
     Agree(agree::Options),
     /// Judge some records by a real, tiny model behind a real server
@@ -62,6 +65,7 @@ fn main() -> ExitCode {
         Command::Tidy => tidy::run(),
         Command::Generate(options) => generate::run(&options),
         Command::Bench(options) => bench::run(&options),
+        Command::Accuracy(options) => accuracy::run(&options),
         Command::Agree(options) => agree::run(&options),
         Command::RealModel => real_model::run(),
         Command::Classifiers => classifiers::run(),

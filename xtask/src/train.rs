@@ -7,7 +7,7 @@
 
 mod calibrate;
 mod card;
-mod data;
+pub(crate) mod data;
 mod embed;
 mod figures;
 mod fit;

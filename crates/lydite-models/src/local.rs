@@ -1,0 +1,20 @@
+//! Models that run in this process, without a key and without a network.
+//!
+//! [`MiniLm`] turns texts into vectors by a sentence encoder of BERT's shape. From its own folder upwards:
+//! `kernel` multiplies packed matrices, `math` has the functions between them, `attention` and `bert` are the forward
+//! pass, `weights` and `config` read the files, `pieces` cuts texts into word pieces, and `minilm` puts it together.
+
+mod attention;
+mod bert;
+mod config;
+mod error;
+mod kernel;
+mod math;
+mod minilm;
+mod pack;
+mod parallel;
+mod pieces;
+mod weights;
+
+pub use error::LocalError;
+pub use minilm::{MiniLm, TokenVectors};

@@ -41,7 +41,7 @@ fn ranks(values: impl Iterator<Item = f64>) -> Vec<f64> {
     let mut before = 0_usize;
     for ties in sorted.chunk_by(|a, b| a.1 == b.1) {
         // The mean of before + 1 ..= before + ties.
-        let rank = before as f64 + (ties.len() as f64 + 1.0) / 2.0;
+        let rank = before as f64 + f64::midpoint(ties.len() as f64, 1.0);
         ranked.extend(ties.iter().map(|(index, _)| (*index, rank)));
         before += ties.len();
     }

@@ -13,6 +13,7 @@ mod figures;
 mod fit;
 mod levels;
 mod logistic;
+mod matching;
 mod split;
 mod table;
 mod task;
@@ -31,7 +32,7 @@ use table::Table;
 use task::Task;
 
 /// The one list of tasks.
-const TASKS: &[&dyn Task] = &[];
+const TASKS: &[&dyn Task] = &[&matching::Matching];
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
@@ -94,7 +95,7 @@ fn train(task: &dyn Task, table: &Table, seed: u64) -> Result<File> {
     let calibration = calibrate::platt(table, &out_of_fold)?;
     let folds = figures::by_set(table, &out_of_fold, &calibration);
     let sets = figures::by_set(table, &out_of_set, &calibration);
-    let (levels, unreached) = levels::choose(&[
+    let (mut levels, unreached) = levels::choose(&[
         Way {
             groups: &folds,
             wanted: WANTED,
@@ -104,6 +105,9 @@ fn train(task: &dyn Task, table: &Table, seed: u64) -> Result<File> {
             wanted: PROMISED,
         },
     ]);
+    if let Some(highest) = task.highest_fail() {
+        levels = levels::with_fail_at_most(levels, highest, &folds);
+    }
     let mut figures = BTreeMap::new();
     figures.insert("out_of_fold".to_owned(), figures::json(&folds, &levels));
     figures.insert("out_of_set".to_owned(), figures::json(&sets, &levels));

@@ -26,6 +26,7 @@ pub mod file;
 pub mod hashed;
 pub mod levels;
 pub mod linear;
+pub mod matching;
 pub mod packed;
 pub mod trees;
 

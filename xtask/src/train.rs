@@ -23,6 +23,7 @@ use crate::workspace;
 use anyhow::{Context as _, Result, bail};
 use data::Data;
 use embed::Embeddings;
+use levels::{PROMISED, WANTED, Way};
 use lydite::heads::File;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -89,7 +90,16 @@ fn train(task: &dyn Task, table: &Table, seed: u64) -> Result<File> {
     let calibration = calibrate::platt(table, &out_of_fold)?;
     let folds = figures::by_set(table, &out_of_fold, &calibration);
     let sets = figures::by_set(table, &out_of_set, &calibration);
-    let (levels, unreached) = levels::choose(&[&folds, &sets]);
+    let (levels, unreached) = levels::choose(&[
+        Way {
+            groups: &folds,
+            wanted: WANTED,
+        },
+        Way {
+            groups: &sets,
+            wanted: PROMISED,
+        },
+    ]);
     let mut figures = BTreeMap::new();
     figures.insert("out_of_fold".to_owned(), figures::json(&folds, &levels));
     figures.insert("out_of_set".to_owned(), figures::json(&sets, &levels));
@@ -135,3 +145,6 @@ fn with_models(options: &Options) -> Result<()> {
     }
     workspace::must_succeed(&mut command)
 }
+
+#[cfg(test)]
+mod tests;

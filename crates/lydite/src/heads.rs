@@ -180,3 +180,6 @@ fn places<'f>(
     }
     Ok(places)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,7 @@
 //! The model card of a head, for people.
 
 use super::figures;
-use super::levels::{LEAST, WANTED};
+use super::levels::{LEAST, PROMISED, WANTED};
 use super::split::FOLDS;
 use super::task::Task;
 use lydite::heads::file::Model;
@@ -104,7 +104,7 @@ fn measured(file: &File) -> String {
         None => format!("never a {name}"),
     };
     let mut text = format!(
-        "## Figures\n\n`accuracy` to `ECE` count every example, with 0.5 as the level. A verdict is given only at levels where, on left-out data of each set, at least {WANTED} of at least {LEAST} were right: {}, {}; else it is inconclusive. Coverage out of fold is {coverage:.3}.\n\nOut of fold:\n\n{}",
+        "## Figures\n\n`accuracy` to `ECE` count every example, with 0.5 as the level. A verdict is given only at levels where, of at least {LEAST} verdicts on each set, {WANTED} were right out of fold and {PROMISED} out of set: {}, {}; else it is inconclusive. Coverage out of fold is {coverage:.3}.\n\nOut of fold:\n\n{}",
         level("pass", pass, "≥", accuracy_pass),
         level("fail", fail, "≤", accuracy_fail),
         figures::table(file.figures.get("out_of_fold")),

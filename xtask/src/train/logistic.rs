@@ -240,3 +240,106 @@ fn add(to: &mut [f64], factor: f64, from: &[f64]) {
         *to += factor * from;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::Deserialize;
+
+    /// `logistic` of `reference.json`, by scikit-learn; columns are scaled to give each its own penalty:
+    ///
+    /// ```python
+    /// a = np.hstack([dense, sparse]) / np.sqrt(penalties)
+    /// m = LogisticRegression(C=1.0, tol=1e-12, solver="newton-cholesky").fit(a, targets, sample_weight=weights)
+    /// coefficients, bias = m.coef_[0] / np.sqrt(penalties), m.intercept_[0]
+    /// ```
+    #[derive(Deserialize)]
+    struct Reference {
+        logistic: Case,
+    }
+
+    #[derive(Deserialize)]
+    struct Case {
+        dense: Vec<Vec<f64>>,
+        sparse: Vec<Vec<f32>>,
+        targets: Vec<f64>,
+        weights: Vec<f64>,
+        penalties: Vec<f64>,
+        coefficients: Vec<f64>,
+        bias: f64,
+    }
+
+    fn case() -> (Problem, Fitted) {
+        let reference: Reference = serde_json::from_str(include_str!("reference.json")).unwrap();
+        let case = reference.logistic;
+        let sparse = |values: Vec<f32>| (0..).zip(values).filter(|(_, v)| *v != 0.0).collect();
+        let rows = case.dense.into_iter().zip(case.sparse);
+        let problem = Problem {
+            rows: rows
+                .map(|(dense, values)| Row {
+                    dense,
+                    sparse: sparse(values),
+                })
+                .collect(),
+            targets: case.targets,
+            weights: case.weights,
+            penalties: case.penalties,
+        };
+        let expected = Fitted {
+            bias: case.bias,
+            weights: case.coefficients,
+        };
+        (problem, expected)
+    }
+
+    #[test]
+    fn coefficients_are_those_of_scikit_learn() {
+        let (problem, expected) = case();
+        let found = fit(&problem).unwrap();
+        assert!(
+            (found.bias - expected.bias).abs() < 1e-6,
+            "{found:?} {expected:?}"
+        );
+        assert_eq!(found.weights.len(), expected.weights.len());
+        for (found, expected) in found.weights.iter().zip(&expected.weights) {
+            assert!((found - expected).abs() < 1e-6, "{found} {expected}");
+        }
+    }
+
+    #[test]
+    fn the_order_of_rows_does_not_matter() {
+        let (mut problem, _) = case();
+        let before = fit(&problem).unwrap();
+        problem.rows.reverse();
+        problem.targets.reverse();
+        problem.weights.reverse();
+        let after = fit(&problem).unwrap();
+        for (before, after) in before.weights.iter().zip(&after.weights) {
+            assert!((before - after).abs() < 1e-7, "{before} {after}");
+        }
+    }
+
+    #[test]
+    fn separable_and_constant_columns_converge() {
+        let row = |x: f64| Row {
+            dense: vec![x, 0.0],
+            sparse: Vec::new(),
+        };
+        let problem = Problem {
+            rows: [-3.0, -1.0, 1.0, 2.0].map(row).to_vec(),
+            targets: vec![0.0, 0.0, 1.0, 1.0],
+            weights: vec![1.0; 4],
+            penalties: vec![1e-3, 1e-3],
+        };
+        let found = fit(&problem).unwrap();
+        assert!(found.weights[0] > 1.0);
+        assert_eq!(found.weights[1], 0.0);
+    }
+
+    #[test]
+    fn a_feature_that_is_no_number_is_an_error() {
+        let (mut problem, _) = case();
+        problem.rows[0].dense[0] = f64::NAN;
+        assert!(fit(&problem).is_err());
+    }
+}

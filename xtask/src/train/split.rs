@@ -42,3 +42,71 @@ fn split<T: PartialEq>(of_rows: &[T], left_out: &T) -> Split {
 fn usable(split: &Split) -> bool {
     !split.fit.is_empty() && !split.test.is_empty()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::train::data::Record;
+    use crate::train::task::{Example, Features};
+    use std::collections::HashSet;
+
+    fn table() -> Table {
+        let example = |row: usize| Example {
+            set: ["a", "b", "c"][row % 3],
+            group: format!("group {}", row / 4),
+            label: row % 2 == 0,
+            weight: 1.0,
+            record: Record::default(),
+        };
+        let examples = (0..200).map(example).collect();
+        Table::from_features(examples, vec![Features::default(); 200]).unwrap()
+    }
+
+    /// Every row is tried once, never fitted on in the same split.
+    fn assert_partition(splits: &[Split]) {
+        let mut tried: Vec<usize> = splits.iter().flat_map(|split| split.test.clone()).collect();
+        tried.sort_unstable();
+        assert_eq!(tried, (0..200).collect::<Vec<_>>());
+        for split in splits {
+            let fit: HashSet<usize> = split.fit.iter().copied().collect();
+            assert_eq!(fit.len() + split.test.len(), 200);
+            assert!(split.test.iter().all(|row| !fit.contains(row)));
+        }
+    }
+
+    #[test]
+    fn folds_keep_groups_together() {
+        let table = table();
+        let splits = grouped_folds(&table, FOLDS, 1);
+        assert_eq!(splits.len(), 5);
+        assert_partition(&splits);
+        for split in &splits {
+            let group = |row: &usize| table.examples()[*row].group.clone();
+            let fit: HashSet<String> = split.fit.iter().map(group).collect();
+            assert!(split.test.iter().all(|row| !fit.contains(&group(row))));
+        }
+    }
+
+    #[test]
+    fn the_seed_decides_the_folds() {
+        let table = table();
+        assert_eq!(grouped_folds(&table, 5, 7), grouped_folds(&table, 5, 7));
+        assert_ne!(grouped_folds(&table, 5, 7), grouped_folds(&table, 5, 8));
+    }
+
+    #[test]
+    fn each_set_is_left_out_once() {
+        let table = table();
+        let splits = sets_left_out(&table);
+        assert_eq!(splits.len(), 3);
+        assert_partition(&splits);
+        for split in &splits {
+            let sets: HashSet<&str> = split
+                .test
+                .iter()
+                .map(|row| table.examples()[*row].set)
+                .collect();
+            assert_eq!(sets.len(), 1);
+        }
+    }
+}

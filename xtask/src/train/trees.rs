@@ -226,3 +226,59 @@ fn value(rows: &[&[f64]], row: usize, feature: usize) -> f64 {
         .copied()
         .unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::Deserialize;
+
+    /// `trees` of `reference.json`, by scikit-learn, which computes gradients as 32-bit floats:
+    ///
+    /// ```python
+    /// HistGradientBoostingClassifier(max_iter=10, learning_rate=.2, max_depth=3, max_leaf_nodes=None,
+    ///     min_samples_leaf=5, l2_regularization=1.0, early_stopping=False
+    /// ).fit(rows, labels, sample_weight=weights).decision_function(rows)
+    /// ```
+    #[derive(Deserialize)]
+    struct Reference {
+        trees: Case,
+    }
+
+    #[derive(Deserialize)]
+    struct Case {
+        rows: Vec<Vec<f64>>,
+        labels: Vec<bool>,
+        weights: Vec<f64>,
+        trees: usize,
+        depth: usize,
+        rate: f64,
+        penalty: f64,
+        smallest_leaf: usize,
+        logits: Vec<f64>,
+    }
+
+    #[test]
+    fn logits_are_those_of_scikit_learn() {
+        let reference: Reference = serde_json::from_str(include_str!("reference.json")).unwrap();
+        let case = reference.trees;
+        let examples = Examples {
+            rows: case.rows.iter().map(Vec::as_slice).collect(),
+            labels: case.labels,
+            weights: case.weights,
+        };
+        let recipe = TreesRecipe {
+            trees: case.trees,
+            depth: case.depth,
+            rate: case.rate,
+            penalty: case.penalty,
+            smallest_leaf: case.smallest_leaf,
+        };
+        let boosted = boost(&examples, &recipe);
+        assert_eq!(boosted.trees.len(), 10);
+        for (row, expected) in case.rows.iter().zip(case.logits) {
+            let leaves = boosted.trees.iter().map(|tree| leaf(tree, row));
+            let found = boosted.bias + leaves.sum::<f64>();
+            assert!((found - expected).abs() < 1e-4, "{found} {expected}");
+        }
+    }
+}

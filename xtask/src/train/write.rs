@@ -100,3 +100,45 @@ fn round_value(value: &mut Value) {
         _ => {}
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn numbers_may_differ_by_rounding_alone() {
+        for (a, b, place) in [
+            (
+                json!({"x": [1.0, 2.0]}),
+                json!({"x": [1.0, 2.000_000_1]}),
+                None,
+            ),
+            (
+                json!({"x": [1.0, 2.0]}),
+                json!({"x": [1.0, 2.001]}),
+                Some("/x/1"),
+            ),
+            (json!({"x": 1}), json!({"y": 1}), Some("/x")),
+            (json!([1]), json!([1, 2]), Some("")),
+            (json!({"x": "a"}), json!({"x": "b"}), Some("/x")),
+        ] {
+            let found = difference(&a, &b, "");
+            match place {
+                None => assert_eq!(found, None),
+                Some(place) => assert!(found.unwrap().starts_with(place), "{a} {b}"),
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_are_rounded_to_seven_digits_wherever_they_are() {
+        let mut value =
+            json!({"a": [0.123_456_789, 1e-9, 12_345_678.9], "n": 3, "t": "0.123456789"});
+        round_value(&mut value);
+        assert_eq!(
+            value,
+            json!({"a": [0.123_456_8, 1e-9, 12_345_680.0], "n": 3, "t": "0.123456789"})
+        );
+    }
+}

@@ -95,7 +95,7 @@ pub(crate) const fn facts(provider: Provider) -> Facts {
         Provider::Vllm => local("http://localhost:8000/v1", true),
         Provider::LmStudio => local("http://localhost:1234/v1", false),
         Provider::LlamaCpp => local("http://localhost:8080/v1", true),
-        Provider::Command | Provider::Scripted => Facts {
+        Provider::Command | Provider::Scripted | Provider::Local => Facts {
             base_url: None,
             key_variables: &[],
             forms: &[Form::Text],

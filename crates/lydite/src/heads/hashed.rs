@@ -170,3 +170,96 @@ fn weigh(buckets: &mut [u32], values: &mut Vec<(u32, f32)>) {
         *value /= length;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde::Deserialize;
+
+    /// Values by another implementation of XXH3 and of the grams:
+    ///
+    /// ```python
+    /// grams = CountVectorizer(analyzer="char_wb", ngram_range=(min, max), lowercase=lower).build_analyzer()(text)
+    /// # words: [" ".join(words[i:i+n]) for n in range(min, max + 1) for i in range(len(words) - n + 1)]
+    /// counts = Counter(xxhash.xxh3_64_intdigest(gram.encode()) & (2**bits - 1) for gram in grams)
+    /// values = {bucket: 1 + math.log(n) for bucket, n in sorted(counts.items())}
+    /// length = math.sqrt(sum(x * x for x in values.values()))
+    /// [[bucket, x / length] for bucket, x in values.items()]
+    /// ```
+    #[derive(Deserialize)]
+    struct Case {
+        text: String,
+        ngrams: Ngrams,
+        expected: Vec<(u32, f32)>,
+    }
+
+    #[test]
+    fn buckets_and_values_are_those_of_the_reference() {
+        let text = include_str!("hashed.reference.json");
+        let cases: Vec<Case> = serde_json::from_str(text).unwrap();
+        let mut scratch = Scratch::default();
+        for case in cases {
+            let found = case.ngrams.of(&case.text, &mut scratch);
+            assert_eq!(found.len(), case.expected.len(), "{}", case.text);
+            for ((bucket, value), (expected_bucket, expected)) in found.iter().zip(&case.expected) {
+                assert_eq!(bucket, expected_bucket, "{}", case.text);
+                assert!((value - expected).abs() < 1e-6, "{}", case.text);
+            }
+        }
+    }
+
+    #[test]
+    fn only_the_beginning_of_a_long_text_counts() {
+        let grams = Ngrams {
+            kind: Kind::Char,
+            min: 2,
+            max: 3,
+            bits: 10,
+            lower: true,
+        };
+        let start = "é ".repeat(LONGEST);
+        let of = |text: &str| grams.of(text, &mut Scratch::default()).to_vec();
+        assert_eq!(of(&start), of(&(start.clone() + "more words")));
+        assert_ne!(of("é "), of("é more words"));
+    }
+
+    #[test]
+    fn bounds_are_checked() {
+        for (min, max, bits, good) in [
+            (1, 1, 4, true),
+            (2, 8, 20, true),
+            (0, 1, 10, false),
+            (3, 2, 10, false),
+            (1, 9, 10, false),
+            (1, 2, 3, false),
+            (1, 2, 21, false),
+        ] {
+            let grams = Ngrams {
+                kind: Kind::Word,
+                min,
+                max,
+                bits,
+                lower: true,
+            };
+            assert_eq!(grams.check("x").is_ok(), good, "{grams:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_gives_ascending_buckets_of_length_one(
+            text in "\\PC{0,60}|( |\u{2028}|\n|ß|İ|👩‍🚀|a){0,30}",
+            min in 1..4_usize, more in 0..3_usize, word: bool, lower: bool,
+        ) {
+            let kind = if word { Kind::Word } else { Kind::Char };
+            let grams = Ngrams { kind, min, max: min + more, bits: 6, lower };
+            let mut scratch = Scratch::default();
+            let values = grams.of(&text, &mut scratch);
+            prop_assert!(values.windows(2).all(|pair| pair[0].0 < pair[1].0));
+            prop_assert!(values.iter().all(|(bucket, _)| *bucket < 64));
+            let length: f64 = values.iter().map(|(_, v)| f64::from(*v).powi(2)).sum();
+            prop_assert!(values.is_empty() || (length - 1.0).abs() < 1e-5);
+        }
+    }
+}

@@ -54,3 +54,60 @@ impl Levels {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn levels(pass: Option<f64>, fail: Option<f64>) -> Levels {
+        Levels {
+            pass,
+            fail,
+            accuracy_pass: None,
+            accuracy_fail: None,
+            coverage: 0.0,
+        }
+    }
+
+    #[test]
+    fn verdicts_at_and_between_the_levels() {
+        use Verdict::*;
+        let both = levels(Some(0.8), Some(0.3));
+        for (levels, probability, expected) in [
+            (both, 1.0, Pass),
+            (both, 0.8, Pass),
+            (both, 0.799, Inconclusive),
+            (both, 0.301, Inconclusive),
+            (both, 0.3, Fail),
+            (both, f64::NAN, Inconclusive),
+            (levels(None, Some(0.3)), 1.0, Inconclusive),
+            (levels(Some(0.8), None), 0.0, Inconclusive),
+        ] {
+            assert_eq!(
+                levels.verdict(probability),
+                expected,
+                "{levels:?} {probability}"
+            );
+        }
+    }
+
+    #[test]
+    fn levels_out_of_range_or_order_are_errors() {
+        for (pass, fail, good) in [
+            (Some(0.8), Some(0.3), true),
+            (None, None, true),
+            (Some(0.1), None, true),
+            (Some(0.3), Some(0.3), false),
+            (Some(0.3), Some(0.8), false),
+            (Some(1.1), None, false),
+            (None, Some(-0.1), false),
+            (Some(f64::NAN), None, false),
+        ] {
+            assert_eq!(
+                levels(pass, fail).check().is_ok(),
+                good,
+                "{pass:?} {fail:?}"
+            );
+        }
+    }
+}

@@ -107,3 +107,52 @@ fn round_up(x: f64) -> f64 {
     let unit = 10.0_f64.powi(x.abs().log10().floor() as i32 - 5);
     (x / unit).ceil() * unit
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn weights_come_back_within_half_a_step(
+            weights in prop::collection::vec(prop_oneof![-1e3..1e3, -1e-6..1e-6_f64, Just(0.0)], 0..40),
+            wide: bool,
+        ) {
+            let packed = Packed::pack(&weights, if wide { Width::I16 } else { Width::I8 });
+            let found = packed.unpack("x", weights.len()).unwrap();
+            let step = packed.scale;
+            for (weight, found) in weights.iter().zip(found) {
+                let rounding = f64::from(f32::EPSILON) * weight.abs();
+                prop_assert!((weight - f64::from(found)).abs() <= step / 2.0 + rounding);
+            }
+        }
+    }
+
+    #[test]
+    fn wrong_blocks_are_errors() {
+        let good = Packed::pack(&[1.0, -0.5], Width::I16);
+        let broken = |change: fn(&mut Packed)| {
+            let mut packed = good.clone();
+            change(&mut packed);
+            packed.unpack("block", 2)
+        };
+        assert!(broken(|_| ()).is_ok());
+        assert!(matches!(
+            broken(|p| p.base64.push('!')),
+            Err(HeadError::Base64 { .. })
+        ));
+        assert!(matches!(
+            broken(|p| p.scale = f64::NAN),
+            Err(HeadError::NotFinite(_))
+        ));
+        assert!(matches!(
+            broken(|p| p.width = Width::I8),
+            Err(HeadError::Length { found: 4, .. })
+        ));
+        assert!(matches!(
+            broken(|p| p.base64 = "AAAAAAA=".into()),
+            Err(HeadError::Length { .. })
+        ));
+    }
+}

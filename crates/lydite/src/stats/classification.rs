@@ -144,3 +144,109 @@ fn share(part: u64, whole: u64) -> Option<f64> {
 fn mean(sum: f64, n: usize) -> Option<f64> {
     (n > 0).then(|| sum / n as f64)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde::Deserialize;
+
+    /// What scikit-learn 1.x makes of 60 probabilities; the calibration errors by numpy:
+    ///
+    /// ```python
+    /// metrics.roc_auc_score(y, p), metrics.average_precision_score(y, p), metrics.brier_score_loss(y, p)
+    /// metrics.accuracy_score(y, p >= .5), metrics.balanced_accuracy_score(y, p >= .5)  # and so on
+    /// order = sorted(range(60), key=lambda i: p[i])
+    /// sum(abs(sum(p[i] - y[i] for i in bin)) for bin in np.array_split(order, bins)) / 60
+    /// ```
+    #[derive(Deserialize)]
+    struct Reference {
+        probabilities: Vec<f64>,
+        labels: Vec<bool>,
+        roc_auc: f64,
+        average_precision: f64,
+        brier: f64,
+        accuracy: f64,
+        balanced_accuracy: f64,
+        precision: f64,
+        recall: f64,
+        f1: f64,
+        calibration_error_7: f64,
+        calibration_error_10: f64,
+    }
+
+    #[test]
+    fn figures_are_those_of_scikit_learn() {
+        let text = include_str!("classification.reference.json");
+        let reference: Reference = serde_json::from_str(text).unwrap();
+        let probabilities = reference.probabilities.iter().copied();
+        let predicted: Vec<(f64, bool)> = probabilities.zip(reference.labels).collect();
+        let said = Confusion::of(predicted.iter().map(|(p, label)| (*p >= 0.5, *label)));
+        for (found, expected) in [
+            (roc_auc(&predicted), reference.roc_auc),
+            (average_precision(&predicted), reference.average_precision),
+            (brier(&predicted), reference.brier),
+            (said.accuracy(), reference.accuracy),
+            (said.balanced_accuracy(), reference.balanced_accuracy),
+            (said.precision(), reference.precision),
+            (said.recall(), reference.recall),
+            (said.f1(), reference.f1),
+            (
+                calibration_error(&predicted, 7),
+                reference.calibration_error_7,
+            ),
+            (
+                calibration_error(&predicted, 10),
+                reference.calibration_error_10,
+            ),
+        ] {
+            assert!(
+                (found.unwrap() - expected).abs() < 1e-12,
+                "{found:?} {expected}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_labels_leave_undefined_is_none() {
+        let only_yes = [(0.3, true), (0.6, true)];
+        let said = Confusion::of([(true, true)]);
+        for figure in [
+            roc_auc(&only_yes),
+            average_precision(&[(0.5, false)]),
+            brier(&[]),
+            calibration_error(&[], 10),
+            said.specificity(),
+            said.balanced_accuracy(),
+            Confusion::default().accuracy(),
+            Confusion::of([(false, false)]).f1(),
+        ] {
+            assert_eq!(figure, None);
+        }
+        assert_eq!(average_precision(&only_yes), Some(1.0));
+    }
+
+    #[test]
+    fn more_bins_than_examples_leave_bins_empty() {
+        assert_eq!(calibration_error(&[(0.5, true)], 10), Some(0.5));
+        assert_eq!(calibration_error(&[(0.5, true)], 0), Some(0.5));
+    }
+
+    proptest! {
+        #[test]
+        fn the_auc_is_the_share_of_pairs_in_order(scored in prop::collection::vec((0..8_u8, any::<bool>()), 0..40)) {
+            let scored: Vec<(f64, bool)> = scored.into_iter().map(|(s, l)| (f64::from(s), l)).collect();
+            let (mut wins, mut pairs) = (0.0, 0.0);
+            for (yes, _) in scored.iter().filter(|(_, label)| *label) {
+                for (no, _) in scored.iter().filter(|(_, label)| !*label) {
+                    pairs += 1.0;
+                    wins += if yes > no { 1.0 } else if yes == no { 0.5 } else { 0.0 };
+                }
+            }
+            match roc_auc(&scored) {
+                Some(area) => prop_assert!((area - wins / pairs).abs() < 1e-12),
+                None => prop_assert_eq!(pairs, 0.0),
+            }
+        }
+    }
+}

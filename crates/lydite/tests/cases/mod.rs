@@ -26,7 +26,18 @@ pub(crate) struct Case<'r> {
 
 /// All cases of all files.
 pub(crate) fn all(registry: &Registry) -> Vec<Case<'_>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../lydite/tests/cases");
+    of_folder(registry, "")
+}
+
+/// Those of local methods, in `tests/cases/local/<id>.jsonl`.
+#[allow(dead_code, reason = "only one of the files that take this one in")]
+pub(crate) fn local(registry: &Registry) -> Vec<Case<'_>> {
+    of_folder(registry, "local")
+}
+
+fn of_folder<'r>(registry: &'r Registry, folder: &str) -> Vec<Case<'r>> {
+    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("../lydite/tests/cases");
+    let folder = cases.join(folder);
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
         .unwrap()
         .map(|file| file.unwrap().path())

@@ -63,7 +63,7 @@ pub fn claims(output: &str) -> Vec<Segment<'_>> {
 
 fn is_claim(sentence: &str) -> bool {
     let bare = sentence.trim_matches(|c: char| c.is_whitespace() || "*_-•\"'".contains(c));
-    if bare.starts_with('#') || bare.ends_with(['?', ':', '？', '：']) || is_citation(bare) {
+    if bare.starts_with('#') || bare.ends_with([':', '：']) || is_citation(bare) {
         return false;
     }
     let words: Vec<_> = tokens(bare)
@@ -78,11 +78,10 @@ fn is_claim(sentence: &str) -> bool {
     }
     let opens = |with: &&str| spoken.get(1..).is_some_and(|rest| rest.starts_with(with));
     let says = |phrase: &&str| spoken.contains(phrase);
-    content > 0
-        && words.len() > 1
-        && !(content <= 4 && OPENERS.iter().any(opens))
-        && !ADMISSIONS.iter().any(says)
-        && !OFFERS.iter().any(says)
+    let asks = bare.ends_with(['?', '？']) && (content <= 4 || ASKING.iter().any(opens));
+    let greets = content <= 4 && OPENERS.iter().any(opens);
+    let admits = ADMISSIONS.iter().any(says) && !spoken.contains(" but ");
+    content > 0 && words.len() > 1 && !asks && !greets && !admits && !OFFERS.iter().any(says)
 }
 
 /// Nothing but `[source]` marks.
@@ -96,6 +95,13 @@ fn is_citation(text: &str) -> bool {
     }
     rest.is_empty()
 }
+
+/// How questions begin; what else ends in a question mark has something stated before it.
+const ASKING: [&str; 28] = [
+    "what ", "who ", "which ", "when ", "where ", "why ", "how ", "whose ", "do ", "does ", "did ",
+    "is ", "are ", "was ", "were ", "can ", "could ", "would ", "will ", "should ", "shall ",
+    "have ", "has ", "had ", "may ", "and what ", "so what ", "so you ",
+];
 
 const OPENERS: [&str; 17] = [
     "hi ",
@@ -190,6 +196,8 @@ mod tests {
             ("The store closes at 9 pm.", true),
             ("- **Fees**: there are none on cards.", true),
             ("Paris, Rome and Oslo.", true),
+            ("It closes at 9 pm on Sundays, did you know that?", true),
+            ("I don't know much, but it closes at 9 pm.", true),
             ("Would you like to know more?", false),
             ("Here is a short summary:", false),
             ("# Opening hours", false),

@@ -11,6 +11,7 @@ mod data;
 mod embed;
 mod figures;
 mod fit;
+mod grounding;
 mod levels;
 mod logistic;
 mod split;
@@ -31,7 +32,7 @@ use table::Table;
 use task::Task;
 
 /// The one list of tasks.
-const TASKS: &[&dyn Task] = &[];
+const TASKS: &[&dyn Task] = &[&grounding::Grounding];
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {

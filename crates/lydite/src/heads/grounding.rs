@@ -53,6 +53,28 @@ const CHECKS: [&str; 12] = [
     "first_person",
 ];
 
+/// Features that can only speak for a statement.
+pub const RISING: [&str; 9] = [
+    "words",
+    "content",
+    "content_exact",
+    "bigrams",
+    "in_best",
+    "in_window",
+    "bigrams_near",
+    "trigrams_near",
+    "whole",
+];
+
+/// Features that can only speak against it: all checks, and signs of words put together anew.
+pub const FALLING: [&str; 3 + CHECKS.len()] = {
+    let mut names = [""; 3 + CHECKS.len()];
+    let (first, rest) = names.split_at_mut(3);
+    first.copy_from_slice(&["scattered", "reordered", "only_asked"]);
+    rest.copy_from_slice(&CHECKS);
+    names
+};
+
 static HEAD: LazyLock<Result<Head, HeadError>> =
     LazyLock::new(|| Head::parse(include_str!("data/grounding.json"), &NAMES));
 
@@ -91,6 +113,11 @@ impl Check {
         }
     }
 
+    /// Whether it needs no English: digits are read in any language.
+    pub const fn is_of_any_language(self) -> bool {
+        matches!(self, Self::UnseenNumber | Self::OtherUnit)
+    }
+
     /// Whether the sources say otherwise, not merely nothing.
     pub const fn contradicts(self) -> bool {
         !matches!(self, Self::UnseenNumber | Self::UnseenName)
@@ -112,8 +139,6 @@ pub struct Measured {
     pub findings: Vec<Finding>,
     /// The sentence of the sources that has most of it: its place in [`Sources`].
     best: Option<usize>,
-    /// The share of content words that the sources have, in `[0, 1]`.
-    pub covered: f64,
 }
 
 /// What a statement is worth at most where a check fired.
@@ -132,6 +157,25 @@ impl Measured {
         } else {
             probability.min(REFUTED)
         }
+    }
+
+    /// Whether the sources have every content word, or one of its family.
+    pub fn is_whole(&self) -> bool {
+        self.of(coverage::WHOLE) > 0.5
+    }
+
+    /// Whether all words stand in the sources, each beside the same ones.
+    pub fn is_literal(&self) -> bool {
+        self.of(coverage::WORDS) > 0.999 && self.of(coverage::BIGRAMS) > 0.999
+    }
+
+    /// The share of content words that the sources have, in `[0, 1]`.
+    pub fn covered(&self) -> f64 {
+        self.of(coverage::CONTENT)
+    }
+
+    fn of(&self, feature: usize) -> f64 {
+        self.dense.get(feature).copied().unwrap_or_default()
     }
 
     /// The sentence of the sources that has most of the statement.
@@ -174,12 +218,26 @@ pub fn measure(statement: &str, sources: &Sources<'_>) -> Measured {
         first_person(&statement),
     ];
     Measured {
-        covered: coverage.get(1).copied().unwrap_or_default(),
         dense: coverage.into_iter().chain(checks).collect(),
         findings,
         best: near.best,
     }
 }
+
+/// Whether a text is English, as far as its function words tell. Short texts in Latin letters may be.
+pub fn is_english(text: &str) -> bool {
+    let words = words::tokens(text);
+    let words: Vec<_> = words.iter().filter(|t| t.text.starts_with(char::is_alphabetic)).collect();
+    let latin = words.iter().filter(|t| t.text.is_ascii() || t.text.contains('’')).count();
+    let function = words.iter().filter(|token| !token.is_content()).count();
+    2 * latin >= words.len() && (words.len() < FEW || 100 * function >= ENGLISH * words.len())
+}
+
+/// So few words tell no language.
+const FEW: usize = 6;
+
+/// Per cent of an English text that are function words, at the least: mostly 35 to 50.
+const ENGLISH: usize = 15;
 
 /// How much a statement is about its speaker, which no source knows: in `[0, 1]`.
 fn first_person(statement: &Statement<'_>) -> f64 {

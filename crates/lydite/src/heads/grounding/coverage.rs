@@ -142,6 +142,12 @@ pub(super) const NAMES: [&str; 13] = [
     "length",
 ];
 
+/// Places in [`NAMES`].
+pub(super) const WORDS: usize = 0;
+pub(super) const CONTENT: usize = 1;
+pub(super) const BIGRAMS: usize = 3;
+pub(super) const WHOLE: usize = 8;
+
 /// The features of [`NAMES`]: shares in `[0, 1]`, but for the logarithm of the number of content words.
 pub(super) fn features(
     statement: &Statement<'_>,
@@ -162,7 +168,7 @@ pub(super) fn features(
         near.in_window,
         share_of(runs::<2>(&words, &around)),
         share_of(runs::<3>(&words, &around)),
-        f64::from(u8::from(content > 0.999)),
+        f64::from(u8::from(statement.content().all(|t| sources.has(t)))),
         content - near.in_window,
         reordered(statement, &around),
         share_asked(statement, sources),

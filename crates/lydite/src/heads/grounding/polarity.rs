@@ -23,11 +23,11 @@ pub(super) struct Polarity {
     pub findings: Vec<Finding>,
 }
 
-/// The share of a statement that a sentence has where it may be held against it.
+/// The share of a statement that a sentence has where a word of it may be held against one of the sentence, where a
+/// negation of it may, and where a negation that it lacks may.
 const ALIKE: f64 = 0.5;
-
-/// The same where the statement lacks a negation that the sentence has.
-const MUCH_ALIKE: f64 = 0.7;
+const MORE_ALIKE: f64 = 0.6;
+const MUCH_ALIKE: f64 = 0.75;
 
 impl Polarity {
     pub(super) fn new(statement: &Statement<'_>, sources: &Sources<'_>, near: &Near) -> Self {
@@ -74,7 +74,7 @@ impl Polarity {
         if !said.is_empty() && !around.iter().any(|s| denies(&s.tokens, s.text)) {
             let known = said.iter().find(|n| best.tokens.iter().any(|t| t.stem == n.stem));
             match known {
-                Some(word) if alike >= ALIKE => {
+                Some(word) if alike >= MORE_ALIKE => {
                     self.negation = 1.0;
                     self.found(Check::Negation, word.text);
                 }

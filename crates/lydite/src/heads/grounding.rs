@@ -88,6 +88,8 @@ pub fn head() -> Result<&'static Head, &'static HeadError> {
 pub enum Check {
     /// A number, date or time that no source has.
     UnseenNumber,
+    /// The closest sentences count the same to another number.
+    OtherNumber,
     /// A number that the sources have with another unit.
     OtherUnit,
     /// A name that no source has.
@@ -105,6 +107,7 @@ impl Check {
     pub const fn name(self) -> &'static str {
         match self {
             Self::UnseenNumber => "unseen_number",
+            Self::OtherNumber => "other_number",
             Self::OtherUnit => "other_unit",
             Self::UnseenName => "unseen_name",
             Self::Negation => "negation",
@@ -115,7 +118,10 @@ impl Check {
 
     /// Whether it needs no English: digits are read in any language.
     pub const fn is_of_any_language(self) -> bool {
-        matches!(self, Self::UnseenNumber | Self::OtherUnit)
+        matches!(
+            self,
+            Self::UnseenNumber | Self::OtherNumber | Self::OtherUnit
+        )
     }
 
     /// Whether the sources say otherwise, not merely nothing.
@@ -186,10 +192,7 @@ impl Measured {
 
 /// Measures a statement, a sentence of a response.
 pub fn measure(statement: &str, sources: &Sources<'_>) -> Measured {
-    let statement = Statement {
-        text: statement,
-        tokens: words::tokens(statement),
-    };
+    let statement = Statement::new(statement);
     let near = Near::new(&statement, sources);
     let coverage = coverage::features(&statement, sources, &near);
     let mut facts = Facts::new(&statement, sources, &near);
@@ -224,20 +227,31 @@ pub fn measure(statement: &str, sources: &Sources<'_>) -> Measured {
     }
 }
 
-/// Whether a text is English, as far as its function words tell. Short texts in Latin letters may be.
+/// Whether a text is English, as far as its function words tell: not where those of other languages are more than half as
+/// many, and not in other scripts.
 pub fn is_english(text: &str) -> bool {
     let words = words::tokens(text);
-    let words: Vec<_> = words.iter().filter(|t| t.text.starts_with(char::is_alphabetic)).collect();
-    let latin = words.iter().filter(|t| t.text.is_ascii() || t.text.contains('’')).count();
-    let function = words.iter().filter(|token| !token.is_content()).count();
-    2 * latin >= words.len() && (words.len() < FEW || 100 * function >= ENGLISH * words.len())
+    let words = words.iter().filter(|t| t.text.starts_with(char::is_alphabetic));
+    let (mut english, mut foreign, mut other_script, mut all) = (0, 0, 0, 0);
+    for word in words {
+        all += 1;
+        english += usize::from(!word.is_content());
+        foreign += usize::from(word.is_one_of(&FOREIGN));
+        other_script += usize::from(!word.text.starts_with(|c: char| c < '\u{250}'));
+    }
+    2 * foreign <= english && 2 * other_script <= all
 }
 
-/// So few words tell no language.
-const FEW: usize = 6;
-
-/// Per cent of an English text that are function words, at the least: mostly 35 to 50.
-const ENGLISH: usize = 15;
+/// Frequent words of German, French, Spanish, Italian, Portuguese, Dutch and Scandinavian languages that are none in
+/// English.
+const FOREIGN: [&str; 84] = [
+    "der", "das", "und", "ist", "nicht", "ein", "eine", "einen", "mit", "von", "zu", "im", "den", "dem",
+    "auf", "für", "sich", "auch", "wird", "sind", "le", "la", "les", "des", "du", "est", "et", "une",
+    "dans", "pour", "pas", "que", "qui", "sur", "avec", "ce", "sont", "el", "los", "las", "y", "es",
+    "un", "una", "con", "por", "para", "del", "se", "su", "il", "che", "di", "è", "della", "sono",
+    "os", "da", "em", "não", "uma", "dos", "het", "een", "en", "van", "niet", "zijn", "voor", "och",
+    "att", "det", "är", "som", "på", "af", "og", "ikke", "til", "ett", "die", "de", "wie", "aus",
+];
 
 /// How much a statement is about its speaker, which no source knows: in `[0, 1]`.
 fn first_person(statement: &Statement<'_>) -> f64 {

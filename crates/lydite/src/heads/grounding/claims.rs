@@ -1,5 +1,7 @@
 //! The sentences of a text, and which of them claim something.
 
+use std::ops::Range;
+
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::words::{Kind, fold, tokens};
@@ -86,14 +88,35 @@ fn is_claim(sentence: &str) -> bool {
 
 /// Nothing but `[source]` marks.
 fn is_citation(text: &str) -> bool {
-    let mut rest = text.trim_matches(['.', ' ']);
-    while let Some(body) = rest.strip_prefix('[') {
-        match body.split_once(']') {
-            Some((_, after)) => rest = after.trim_start_matches([' ', ',', ';']),
-            None => return false,
-        }
+    let mut at = 0;
+    let mut between = String::new();
+    for citation in citations(text) {
+        between.push_str(text.get(at..citation.start).unwrap_or_default());
+        at = citation.end;
     }
-    rest.is_empty()
+    between.push_str(text.get(at..).unwrap_or_default());
+    at > 0 && !between.contains(char::is_alphanumeric)
+}
+
+/// Marks of sources, in bytes: what is in brackets and has no spaces (`[handbook.pdf#page=4]`) or no letters (`[1, 2]`).
+pub(super) fn citations(text: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut from = 0;
+    while let Some((open, close)) = bracketed(text, from) {
+        let inside = text.get(open + 1..close).unwrap_or_default();
+        if !inside.contains(char::is_whitespace) || !inside.contains(char::is_alphabetic) {
+            found.push(open..close + 1);
+        }
+        from = close + 1;
+    }
+    found
+}
+
+/// The next pair of brackets from a byte on.
+fn bracketed(text: &str, from: usize) -> Option<(usize, usize)> {
+    let open = from + text.get(from..)?.find('[')?;
+    let close = open + text.get(open..)?.find(']')?;
+    Some((open, close))
 }
 
 /// How questions begin; what else ends in a question mark has something stated before it.

@@ -3,8 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
+use super::claims::citations;
 use super::sources::{Sentence, Sources};
-use super::words::{Kind, Token};
+use super::words::{Kind, Token, tokens};
 
 /// A statement as the checks see it.
 pub(super) struct Statement<'t> {
@@ -13,6 +14,14 @@ pub(super) struct Statement<'t> {
 }
 
 impl<'t> Statement<'t> {
+    /// Marks of sources are left out.
+    pub(super) fn new(text: &'t str) -> Self {
+        let citations = citations(text);
+        let mut tokens = tokens(text);
+        tokens.retain(|token| !citations.iter().any(|span| span.contains(&token.start)));
+        Self { text, tokens }
+    }
+
     /// All but the marks.
     pub(super) fn words(&self) -> impl Iterator<Item = &Token<'t>> {
         self.tokens.iter().filter(|token| token.kind != Kind::Mark)

@@ -1,5 +1,6 @@
 //! Numbers and names of a statement that the sources do not have.
 
+use super::claims::citations;
 use super::coverage::{Near, Statement};
 use super::sources::{Sentence, Sources};
 use super::words::{Kind, Token};
@@ -76,11 +77,19 @@ impl Facts {
                     && !said.iter().any(|said| said.agrees(other))
             });
             self.numbers_elsewhere += f64::from(u8::from(!same && other));
+            if !same && counts_otherwise(statement, sources, near, quantity) {
+                self.found(Check::OtherNumber, text);
+            }
         } else if relates(Relation::OtherUnit) {
             self.other_units = 1.0;
             self.found(Check::OtherUnit, text);
-        } else if is_small_word(text, quantity) || is_rounded(statement, all, quantity) {
+        } else if is_rounded(statement, all, quantity) {
             self.unseen_numbers += WEAK;
+        } else if is_small_word(text, quantity) {
+            self.unseen_numbers += WEAK;
+            if counts_otherwise(statement, sources, near, quantity) {
+                self.found(Check::OtherNumber, text);
+            }
         } else {
             self.unseen_numbers += 1.0;
             self.found(Check::UnseenNumber, text);
@@ -145,6 +154,35 @@ fn any(sentences: &[Sentence<'_>], is: impl Fn(&Quantity) -> bool) -> bool {
     sentences.iter().flat_map(|s| &s.quantities).any(is)
 }
 
+/// Whether the closest sentence, where it has most of the statement, counts what the quantity counts (the word behind it)
+/// to another number.
+fn counts_otherwise(
+    statement: &Statement<'_>,
+    sources: &Sources<'_>,
+    near: &Near,
+    quantity: &Quantity,
+) -> bool {
+    let counted = word_behind(&statement.tokens, quantity);
+    let best = near.best(sources).filter(|_| near.in_best >= MOSTLY);
+    let Some((counted, best)) = counted.zip(best) else {
+        return false;
+    };
+    let counts_it = |other: &&Quantity| {
+        word_behind(&best.tokens, other).is_some_and(|word| word.stem == counted.stem)
+    };
+    let mut others = best.quantities.iter().filter(counts_it).peekable();
+    others.peek().is_some() && others.all(|other| quantity.relation(other) == Relation::OtherValue)
+}
+
+/// The share of a statement that the closest sentence has where its numbers may be held against those of the sentence.
+const MOSTLY: f64 = 0.7;
+
+/// The content word right behind a quantity.
+fn word_behind<'s, 't>(tokens: &'s [Token<'t>], quantity: &Quantity) -> Option<&'s Token<'t>> {
+    let behind = tokens.iter().find(|token| token.start >= quantity.span.end)?;
+    behind.is_content().then_some(behind)
+}
+
 /// A number without unit whose digits stand in the sources as part of something else (`COVID-19`).
 fn has_bare(statement: &Statement<'_>, sources: &Sources<'_>, quantity: &Quantity) -> bool {
     let within = |token: &&Token<'_>| {
@@ -166,8 +204,7 @@ fn is_label(text: &str, quantity: &Quantity) -> bool {
     let item = before.trim_matches(|c: char| c.is_whitespace() || "*-(#".contains(c)).is_empty()
         && after.starts_with(['.', ')'])
         && after.len() > 2;
-    let open = before.rfind('[').map(|at| !before.get(at..).unwrap_or_default().contains(']'));
-    item || (open == Some(true) && after.contains(']'))
+    item || citations(text).iter().any(|span| span.contains(&quantity.span.start))
 }
 
 /// `one`, `two`, `first`: said without counting.

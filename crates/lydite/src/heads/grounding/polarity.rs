@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use super::coverage::{Near, Statement};
 use super::sources::{Sentence, Sources};
-use super::words::{Token, key, stem};
+use super::words::{Kind, Token, stem, tokens};
 use super::{Check, Finding};
 use crate::text::negations::negations;
 
@@ -192,7 +192,7 @@ fn other_than<'s, 't>(
     let words: Vec<&Token<'t>> = sentence
         .tokens
         .iter()
-        .filter(|t| t.kind != super::words::Kind::Mark)
+        .filter(|t| t.kind != Kind::Mark)
         .collect();
     let fits = |at: usize, word: &Token<'_>| {
         stems.contains(&word.stem)
@@ -217,7 +217,7 @@ const ABSOLUTE: [&str; 9] = [
 static ANTONYMS: LazyLock<HashMap<u64, Vec<u64>>> = LazyLock::new(|| {
     let mut antonyms: HashMap<u64, Vec<u64>> = HashMap::new();
     for (a, b) in pairs() {
-        let (a, b) = (key(&stem(a)), key(&stem(b)));
+        let [a, b] = [a, b].map(|word| tokens(word).first().map_or(0, |token| token.stem));
         antonyms.entry(a).or_default().push(b);
         antonyms.entry(b).or_default().push(a);
     }

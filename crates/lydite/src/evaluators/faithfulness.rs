@@ -138,7 +138,8 @@ impl Evaluator for Faithfulness {
 
     fn prepare(self, cx: &Prepare<'_>) -> Result<Scorer, ParamErrors> {
         if cx.local.is_some() {
-            let head = grounding::head().map_err(|error| ParamErrors::one("", error.to_string()))?;
+            let head =
+                grounding::head().map_err(|error| ParamErrors::one("", error.to_string()))?;
             return Ok(Scorer::pure(Grounded(head)));
         }
         Ok(Scorer::judged(ByJudge {

@@ -163,7 +163,9 @@ impl Grounded {
     fn weigh<'o>(&self, text: &'o str, index: &Sources<'_>, english: bool) -> Weighed<'o> {
         let mut measured = measure(text, index);
         if !english {
-            measured.findings.retain(|finding| finding.check.is_of_any_language());
+            measured
+                .findings
+                .retain(|finding| finding.check.is_of_any_language());
         }
         let probability = measured.probability(self.0);
         let class = if measured.findings.iter().any(|f| f.check.contradicts()) {
@@ -250,7 +252,9 @@ impl Weighed<'_> {
         let share = (100.0 * self.measured.covered()).round();
         match self.class {
             _ if !fired.is_empty() => fired.join("; "),
-            Class::NotFound => format!("low_coverage: {share} % of its content stands in the sources"),
+            Class::NotFound => {
+                format!("low_coverage: {share} % of its content stands in the sources")
+            }
             _ => format!("{share} % of its content stands in the sources"),
         }
     }
@@ -338,7 +342,8 @@ fn probability(statements: &[Weighed<'_>]) -> f64 {
         total += weight;
     }
     let mean: f64 = if total > 0.0 { sum / total } else { 0.0 };
-    mean.powf((statements.len() as f64).powf(0.3)).clamp(0.0, 1.0)
+    mean.powf((statements.len() as f64).powf(0.3))
+        .clamp(0.0, 1.0)
 }
 
 /// To three places.

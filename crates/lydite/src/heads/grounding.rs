@@ -231,7 +231,9 @@ pub fn measure(statement: &str, sources: &Sources<'_>) -> Measured {
 /// many, and not in other scripts.
 pub fn is_english(text: &str) -> bool {
     let words = words::tokens(text);
-    let words = words.iter().filter(|t| t.text.starts_with(char::is_alphabetic));
+    let words = words
+        .iter()
+        .filter(|t| t.text.starts_with(char::is_alphabetic));
     let (mut english, mut foreign, mut other_script, mut all) = (0, 0, 0, 0);
     for word in words {
         all += 1;
@@ -245,18 +247,22 @@ pub fn is_english(text: &str) -> bool {
 /// Frequent words of German, French, Spanish, Italian, Portuguese, Dutch and Scandinavian languages that are none in
 /// English.
 const FOREIGN: [&str; 84] = [
-    "der", "das", "und", "ist", "nicht", "ein", "eine", "einen", "mit", "von", "zu", "im", "den", "dem",
-    "auf", "für", "sich", "auch", "wird", "sind", "le", "la", "les", "des", "du", "est", "et", "une",
-    "dans", "pour", "pas", "que", "qui", "sur", "avec", "ce", "sont", "el", "los", "las", "y", "es",
-    "un", "una", "con", "por", "para", "del", "se", "su", "il", "che", "di", "è", "della", "sono",
-    "os", "da", "em", "não", "uma", "dos", "het", "een", "en", "van", "niet", "zijn", "voor", "och",
-    "att", "det", "är", "som", "på", "af", "og", "ikke", "til", "ett", "die", "de", "wie", "aus",
+    "der", "das", "und", "ist", "nicht", "ein", "eine", "einen", "mit", "von", "zu", "im", "den",
+    "dem", "auf", "für", "sich", "auch", "wird", "sind", "le", "la", "les", "des", "du", "est",
+    "et", "une", "dans", "pour", "pas", "que", "qui", "sur", "avec", "ce", "sont", "el", "los",
+    "las", "y", "es", "un", "una", "con", "por", "para", "del", "se", "su", "il", "che", "di", "è",
+    "della", "sono", "os", "da", "em", "não", "uma", "dos", "het", "een", "en", "van", "niet",
+    "zijn", "voor", "och", "att", "det", "är", "som", "på", "af", "og", "ikke", "til", "ett",
+    "die", "de", "wie", "aus",
 ];
 
 /// How much a statement is about its speaker, which no source knows: in `[0, 1]`.
 fn first_person(statement: &Statement<'_>) -> f64 {
     let words = statement.words().count().max(1);
-    let own = statement.words().filter(|token| token.is_one_of(&OWN)).count();
+    let own = statement
+        .words()
+        .filter(|token| token.is_one_of(&OWN))
+        .count();
     (5.0 * own as f64 / words as f64).min(1.0)
 }
 

@@ -121,9 +121,34 @@ fn bracketed(text: &str, from: usize) -> Option<(usize, usize)> {
 
 /// How questions begin; what else ends in a question mark has something stated before it.
 const ASKING: [&str; 28] = [
-    "what ", "who ", "which ", "when ", "where ", "why ", "how ", "whose ", "do ", "does ", "did ",
-    "is ", "are ", "was ", "were ", "can ", "could ", "would ", "will ", "should ", "shall ",
-    "have ", "has ", "had ", "may ", "and what ", "so what ", "so you ",
+    "what ",
+    "who ",
+    "which ",
+    "when ",
+    "where ",
+    "why ",
+    "how ",
+    "whose ",
+    "do ",
+    "does ",
+    "did ",
+    "is ",
+    "are ",
+    "was ",
+    "were ",
+    "can ",
+    "could ",
+    "would ",
+    "will ",
+    "should ",
+    "shall ",
+    "have ",
+    "has ",
+    "had ",
+    "may ",
+    "and what ",
+    "so what ",
+    "so you ",
 ];
 
 const OPENERS: [&str; 17] = [

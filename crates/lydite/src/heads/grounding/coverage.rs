@@ -188,7 +188,10 @@ pub(super) fn features(
 fn pairs<'w, 't>(
     words: &'w [&'w Token<'t>],
 ) -> impl Iterator<Item = (&'w Token<'t>, &'w Token<'t>)> {
-    words.iter().zip(words.iter().skip(1)).map(|(a, b)| (*a, *b))
+    words
+        .iter()
+        .zip(words.iter().skip(1))
+        .map(|(a, b)| (*a, *b))
 }
 
 fn near_words(near: &Near, sources: &Sources<'_>) -> Vec<u64> {
@@ -227,7 +230,9 @@ fn reordered(statement: &Statement<'_>, around: &[u64]) -> f64 {
 
 /// The share of content words that only the question has.
 fn share_asked(statement: &Statement<'_>, sources: &Sources<'_>) -> f64 {
-    let asked = statement.content().map(|t| !sources.has(t) && sources.was_asked(t));
+    let asked = statement
+        .content()
+        .map(|t| !sources.has(t) && sources.was_asked(t));
     let (asked, n) = asked.fold((0, 0), |(asked, n), is| (asked + i32::from(is), n + 1));
     f64::from(asked) / f64::from(n.max(1))
 }

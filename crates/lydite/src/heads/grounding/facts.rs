@@ -64,7 +64,10 @@ impl Facts {
         said: &[Quantity],
         quantity: &Quantity,
     ) {
-        let text = statement.text.get(quantity.span.clone()).unwrap_or_default();
+        let text = statement
+            .text
+            .get(quantity.span.clone())
+            .unwrap_or_default();
         let all = sources.sentences(0..sources.len());
         let relates = |relation| any(all, |other| quantity.relation(other) == relation);
         if relates(Relation::Same) || has_bare(statement, sources, quantity) {
@@ -103,7 +106,9 @@ impl Facts {
                 continue;
             }
             let words = statement.tokens.iter().filter(|token| {
-                token.start >= name.span.start && token.end() <= name.span.end && token.is_name_like()
+                token.start >= name.span.start
+                    && token.end() <= name.span.end
+                    && token.is_name_like()
             });
             for word in words.filter(|word| !sources.has_name(word)) {
                 if sources.was_asked(word) {
@@ -122,7 +127,11 @@ impl Facts {
             return;
         }
         let words: Vec<&Token<'_>> = statement.words().collect();
-        for (at, word) in words.iter().enumerate().filter(|(_, word)| word.is_name_like()) {
+        for (at, word) in words
+            .iter()
+            .enumerate()
+            .filter(|(_, word)| word.is_name_like())
+        {
             let known = sources.cover(word, &near.window) > 0.0;
             if known || is_adverb_or_verb(word.text) {
                 continue;
@@ -130,7 +139,8 @@ impl Facts {
             let before = at.checked_sub(1).and_then(|at| words.get(at));
             let after = words.get(at + 1);
             let opens = before.is_none();
-            if opens && (after.is_none_or(|w| w.is_one_of(&AFTER_VERBS)) || sources.has_stem(word)) {
+            if opens && (after.is_none_or(|w| w.is_one_of(&AFTER_VERBS)) || sources.has_stem(word))
+            {
                 continue;
             }
             let other = near
@@ -179,7 +189,9 @@ const MOSTLY: f64 = 0.7;
 
 /// The content word right behind a quantity.
 fn word_behind<'s, 't>(tokens: &'s [Token<'t>], quantity: &Quantity) -> Option<&'s Token<'t>> {
-    let behind = tokens.iter().find(|token| token.start >= quantity.span.end)?;
+    let behind = tokens
+        .iter()
+        .find(|token| token.start >= quantity.span.end)?;
     behind.is_content().then_some(behind)
 }
 
@@ -201,10 +213,14 @@ fn has_bare(statement: &Statement<'_>, sources: &Sources<'_>, quantity: &Quantit
 fn is_label(text: &str, quantity: &Quantity) -> bool {
     let before = text.get(..quantity.span.start).unwrap_or_default();
     let after = text.get(quantity.span.end..).unwrap_or_default();
-    let item = before.trim_matches(|c: char| c.is_whitespace() || "*-(#".contains(c)).is_empty()
+    let item = before
+        .trim_matches(|c: char| c.is_whitespace() || "*-(#".contains(c))
+        .is_empty()
         && after.starts_with(['.', ')'])
         && after.len() > 2;
-    item || citations(text).iter().any(|span| span.contains(&quantity.span.start))
+    item || citations(text)
+        .iter()
+        .any(|span| span.contains(&quantity.span.start))
 }
 
 /// `one`, `two`, `first`: said without counting.
@@ -218,7 +234,10 @@ fn is_rounded(statement: &Statement<'_>, all: &[Sentence<'_>], quantity: &Quanti
     let Value::Number(number) = quantity.value else {
         return false;
     };
-    let before = statement.tokens.iter().rfind(|t| t.end() <= quantity.span.start);
+    let before = statement
+        .tokens
+        .iter()
+        .rfind(|t| t.end() <= quantity.span.start);
     let hedged = before.is_some_and(|token| token.is_one_of(&HEDGES));
     hedged
         && any(all, |other| match other.value {
@@ -241,7 +260,13 @@ const HEDGES: [&str; 8] = [
 /// Where a title before a colon ends (`**Lower Upfront Costs:** …`), in bytes; 0 where there is none.
 fn title_end(text: &str) -> usize {
     match text.find(':') {
-        Some(at) if text.get(..at).is_some_and(|t| t.split_whitespace().count() <= 8) => at,
+        Some(at)
+            if text
+                .get(..at)
+                .is_some_and(|t| t.split_whitespace().count() <= 8) =>
+        {
+            at
+        }
         _ => 0,
     }
 }
@@ -269,7 +294,11 @@ fn name_between(
     after: Option<&&Token<'_>>,
     statement: &Statement<'_>,
 ) -> bool {
-    let words: Vec<&Token<'_>> = sentence.tokens.iter().filter(|t| t.kind != Kind::Mark).collect();
+    let words: Vec<&Token<'_>> = sentence
+        .tokens
+        .iter()
+        .filter(|t| t.kind != Kind::Mark)
+        .collect();
     let same = |a: Option<&&Token<'_>>, b: Option<&&Token<'_>>| {
         a.zip(b).is_some_and(|(a, b)| a.stem == b.stem)
     };

@@ -72,7 +72,9 @@ impl Polarity {
         };
         let said = negated(&statement.tokens, statement.text);
         if !said.is_empty() && !around.iter().any(|s| denies(&s.tokens, s.text)) {
-            let known = said.iter().find(|n| best.tokens.iter().any(|t| t.stem == n.stem));
+            let known = said
+                .iter()
+                .find(|n| best.tokens.iter().any(|t| t.stem == n.stem));
             match known {
                 Some(word) if alike >= MORE_ALIKE => {
                     self.negation = 1.0;
@@ -124,7 +126,10 @@ impl Polarity {
     fn opposites(&mut self, statement: &Statement<'_>, around: &[Sentence<'_>]) {
         let theirs = || around.iter().flat_map(|s| &s.tokens);
         let denied = denied(statement, around);
-        for word in statement.content().filter(|word| !denied.contains(&word.stem)) {
+        for word in statement
+            .content()
+            .filter(|word| !denied.contains(&word.stem))
+        {
             if theirs().any(|other| other.stem == word.stem) {
                 continue;
             }
@@ -159,14 +164,40 @@ fn negated<'t, 's>(tokens: &'s [Token<'t>], text: &str) -> Vec<&'s Token<'t>> {
 fn denied(statement: &Statement<'_>, around: &[Sentence<'_>]) -> Vec<u64> {
     let here = negated(&statement.tokens, statement.text);
     let there = around.iter().flat_map(|s| negated(&s.tokens, s.text));
-    here.into_iter().chain(there).map(|word| word.stem).collect()
+    here.into_iter()
+        .chain(there)
+        .map(|word| word.stem)
+        .collect()
 }
 
 /// Stems of words that deny without a negation.
 const DENYING: [&str; 26] = [
-    "prevent", "avoid", "refus", "deni", "few", "littl", "bypass", "discourag", "inactiv", "miss",
-    "absenc", "except", "unlik", "rare", "seldom", "unless", "stop", "exclud", "reject",
-    "prohibit", "forbid", "forbidden", "declin", "instead", "rather", "less",
+    "prevent",
+    "avoid",
+    "refus",
+    "deni",
+    "few",
+    "littl",
+    "bypass",
+    "discourag",
+    "inactiv",
+    "miss",
+    "absenc",
+    "except",
+    "unlik",
+    "rare",
+    "seldom",
+    "unless",
+    "stop",
+    "exclud",
+    "reject",
+    "prohibit",
+    "forbid",
+    "forbidden",
+    "declin",
+    "instead",
+    "rather",
+    "less",
 ];
 
 /// How far words are from each other that belong together.
@@ -175,7 +206,11 @@ const BESIDE: usize = 3;
 /// The stems of the content words beside one.
 fn neighbours(words: &[&Token<'_>], at: usize) -> Vec<u64> {
     let first = at.saturating_sub(BESIDE);
-    let around = words.iter().enumerate().skip(first).take(at + BESIDE + 1 - first);
+    let around = words
+        .iter()
+        .enumerate()
+        .skip(first)
+        .take(at + BESIDE + 1 - first);
     around
         .filter(|(place, word)| *place != at && word.is_content())
         .map(|(_, word)| word.stem)
@@ -197,7 +232,9 @@ fn other_than<'s, 't>(
     let fits = |at: usize, word: &Token<'_>| {
         stems.contains(&word.stem)
             && !statement.has_stem(word.stem)
-            && neighbours(&words, at).iter().any(|stem| beside.contains(stem))
+            && neighbours(&words, at)
+                .iter()
+                .any(|stem| beside.contains(stem))
     };
     sentence.tokens.iter().find(|token| {
         let at = words.iter().position(|word| word.start == token.start);

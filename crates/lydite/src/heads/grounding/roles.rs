@@ -35,7 +35,9 @@ impl Relation<'_, '_> {
 
     fn verbs(&self) -> impl Iterator<Item = u64> {
         let words = self.between.iter();
-        words.filter(|token| token.is_content()).map(|token| token.stem)
+        words
+            .filter(|token| token.is_content())
+            .map(|token| token.stem)
     }
 
     fn is_passive(&self) -> bool {
@@ -55,7 +57,11 @@ const JOINING: [&str; 6] = [",", ";", ":", "and", "or", "with"];
 /// Each two names that follow each other, of a longer name its last word.
 fn relations<'s, 't>(tokens: &'s [Token<'t>]) -> Vec<Relation<'s, 't>> {
     let mut names: Vec<(usize, usize)> = Vec::new();
-    for (at, _) in tokens.iter().enumerate().filter(|(_, token)| token.is_name_like()) {
+    for (at, _) in tokens
+        .iter()
+        .enumerate()
+        .filter(|(_, token)| token.is_name_like())
+    {
         match names.last_mut() {
             Some((_, last)) if *last + 1 == at => *last = at,
             _ => names.push((at, at)),

@@ -111,7 +111,9 @@ impl<'t> Sources<'t> {
     pub(super) fn cover(&self, token: &Token<'_>, within: &Range<usize>) -> f64 {
         let stands = |places: &[u32]| {
             let first = places.partition_point(|place| (*place as usize) < within.start);
-            places.get(first).is_some_and(|place| (*place as usize) < within.end)
+            places
+                .get(first)
+                .is_some_and(|place| (*place as usize) < within.end)
         };
         let related = |head| stands(list(&self.heads, head));
         if stands(list(&self.stems, token.stem)) {
@@ -189,7 +191,12 @@ impl<'t> Sources<'t> {
         };
         let sentences = self.sentences.iter();
         sentences
-            .map(|sentence| [of(sentence, |t| t.kind != Kind::Mark), of(sentence, |t| t.is_content())])
+            .map(|sentence| {
+                [
+                    of(sentence, |t| t.kind != Kind::Mark),
+                    of(sentence, |t| t.is_content()),
+                ]
+            })
             .collect()
     }
 }

@@ -14,6 +14,7 @@ mod fit;
 mod grounding;
 mod levels;
 mod logistic;
+mod matching;
 mod split;
 mod table;
 mod task;
@@ -32,7 +33,7 @@ use table::Table;
 use task::Task;
 
 /// The one list of tasks.
-const TASKS: &[&dyn Task] = &[&grounding::Grounding];
+const TASKS: &[&dyn Task] = &[&grounding::Grounding, &matching::Matching];
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
@@ -95,7 +96,7 @@ fn train(task: &dyn Task, table: &Table, seed: u64) -> Result<File> {
     let calibration = calibrate::platt(table, &out_of_fold)?;
     let folds = figures::by_set(table, &out_of_fold, &calibration);
     let sets = figures::by_set(table, &out_of_set, &calibration);
-    let (levels, unreached) = levels::choose(&[
+    let (mut levels, unreached) = levels::choose(&[
         Way {
             groups: &folds,
             wanted: WANTED,
@@ -105,6 +106,9 @@ fn train(task: &dyn Task, table: &Table, seed: u64) -> Result<File> {
             wanted: PROMISED,
         },
     ]);
+    if let Some(highest) = task.highest_fail() {
+        levels = levels::with_fail_at_most(levels, highest, &folds);
+    }
     let mut figures = BTreeMap::new();
     figures.insert("out_of_fold".to_owned(), figures::json(&folds, &levels));
     figures.insert("out_of_set".to_owned(), figures::json(&sets, &levels));

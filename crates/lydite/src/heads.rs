@@ -27,6 +27,7 @@ pub mod grounding;
 pub mod hashed;
 pub mod levels;
 pub mod linear;
+pub mod matching;
 pub mod packed;
 pub mod trees;
 

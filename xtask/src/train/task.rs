@@ -41,6 +41,11 @@ pub(crate) trait Task: Sync {
     fn features(&self, record: &Record, embed: &Embed<'_>) -> Result<Features>;
 
     fn recipe(&self) -> Recipe;
+
+    /// A bound of the level of fail, where the sets' own shares of right verdicts allow too much.
+    fn highest_fail(&self) -> Option<f64> {
+        None
+    }
 }
 
 /// Gives the embedding of a text that [`Task::texts`] named.

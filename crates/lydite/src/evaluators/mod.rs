@@ -61,6 +61,7 @@ mod asked;
 mod attempt;
 mod criterion;
 mod embeddings;
+mod entailed;
 mod filled;
 mod graded;
 mod grounded;

@@ -66,6 +66,7 @@ mod graded;
 mod itemised;
 mod json_value;
 mod lynxius;
+mod matched;
 mod material;
 mod options;
 mod prompts;

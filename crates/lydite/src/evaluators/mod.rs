@@ -68,6 +68,7 @@ mod grounded;
 mod itemised;
 mod json_value;
 mod lynxius;
+mod matched;
 mod material;
 mod options;
 mod prompts;

@@ -8,6 +8,7 @@
 mod align;
 mod checks;
 mod features;
+mod language;
 mod opposites;
 mod repair;
 mod words;
@@ -16,6 +17,7 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 pub use checks::{Check, Kind};
+pub use language::is_english;
 
 use align::{Aligned, Asked};
 use checks::{Pair, checks, is_hard};
@@ -63,6 +65,8 @@ pub struct Response<'t> {
 pub struct Comparison {
     /// The place of the reference among those given.
     pub reference: usize,
+    /// The reference as it was read, without the marks of a wrong encoding.
+    pub text: String,
     /// The sentence of the response that says most of the reference, in bytes of the response.
     pub sentence: Range<usize>,
     /// What speaks against it for sure.
@@ -144,6 +148,7 @@ impl<'t> Response<'t> {
         })?;
         Some(Comparison {
             reference: place,
+            text: reference.text.to_owned(),
             sentence: view.sentence.span.clone(),
             verbatim: view.is_verbatim(),
             coverage: view.recall_new(),

@@ -16,5 +16,8 @@ mod parallel;
 mod pieces;
 mod weights;
 
+#[cfg(test)]
+mod tests;
+
 pub use error::LocalError;
 pub use minilm::{MiniLm, TokenVectors};

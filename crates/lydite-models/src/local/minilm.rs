@@ -88,7 +88,7 @@ impl MiniLm {
         )
     }
 
-    fn load_for(folder: &Path, arch: Arch, threads: usize) -> Result<Self, LocalError> {
+    pub(super) fn load_for(folder: &Path, arch: Arch, threads: usize) -> Result<Self, LocalError> {
         let path = folder.join("config.json");
         let config = Config::parse(&path, &read(&path)?)?;
         let weights = Weights::open(folder.join("model.safetensors"))?;
@@ -100,7 +100,11 @@ impl MiniLm {
             let bert = Bert::load(config, &weights, arch, threads);
             (pieces.join(), bert)
         });
-        let pieces = pieces.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        // The crate that reads the file panics on some malformed ones.
+        let pieces = pieces.map_err(|_| LocalError::Malformed {
+            path: path.clone(),
+            reason: "its reader gave up".to_owned(),
+        })??;
         Ok(Self {
             pieces,
             bert: bert?,

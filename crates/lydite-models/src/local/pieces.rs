@@ -93,11 +93,11 @@ impl Pieces {
             .tokenizer
             .post_process(encoding, None, true)
             .map_err(told)?;
-        match encoding
-            .get_ids()
-            .iter()
-            .find(|id| **id as usize >= self.vocabulary)
-        {
+        let ids = encoding.get_ids();
+        if ids.is_empty() {
+            return Err("it has none".to_owned());
+        }
+        match ids.iter().find(|id| **id as usize >= self.vocabulary) {
             Some(id) => Err(format!(
                 "piece {id} is not in the model's vocabulary of {}",
                 self.vocabulary

@@ -250,6 +250,22 @@ fn a_piece_without_a_vector_is_an_error_of_its_text() {
 }
 
 #[test]
+fn a_text_without_pieces_is_an_error() {
+    let folder = Tiny::default().write();
+    let path = folder.path().join("tokenizer.json");
+    let mut file: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    file["post_processor"] = serde_json::Value::Null;
+    fs::write(&path, file.to_string()).unwrap();
+    let model = MiniLm::load(folder.path()).unwrap();
+    assert_eq!(
+        model.embed_tokens(&["a cat"]).unwrap()[0].spans,
+        [0..1, 2..5]
+    );
+    let error = model.embed(&["a cat", " "]).unwrap_err().to_string();
+    assert!(error.contains("text 1 (counted from 0)"), "{error}");
+}
+
+#[test]
 fn numbers_that_are_not_finite_are_an_error() {
     for bad in [f32::NAN, f32::INFINITY] {
         let folder = Tiny {

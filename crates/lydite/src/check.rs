@@ -17,8 +17,8 @@ use bumpalo::Bump;
 
 use crate::decode::{RowPath, Wanted, override_field};
 use crate::evaluator::{
-    Batched, Compat, Direction, Entry, Got, Info, Judged as JudgedScorer, ParamErrors, Prepare,
-    Prepared, ScoreScale, Scorer, Scratch,
+    Batched, Compat, Direction, Entry, Got, Info, Judged as JudgedScorer, Local, ParamErrors,
+    Prepare, Prepared, ScoreScale, Scorer, Scratch,
 };
 use crate::model::{ModelError, ModelSession, Usage};
 use crate::node::Node;
@@ -106,6 +106,7 @@ impl Check {
             files: spec.references,
             prompt: spec.prompt.as_deref(),
             compat: spec.compat,
+            local: spec.asks.local(entry.info),
         };
         let scorer = CheckScorer::new(entry, &cx, &params, leaves);
         let when = spec
@@ -206,8 +207,13 @@ impl Check {
     }
 
     /// Whether it asks models, so that it is judged by [`Check::begin`] and a session.
-    pub const fn asks_models(&self) -> bool {
-        !self.info.models.is_empty()
+    pub fn asks_models(&self) -> bool {
+        !self.asks.roles(self.info).is_empty()
+    }
+
+    /// The local method that it works by, in place of a model that is not named.
+    pub fn local(&self) -> Option<&'static Local> {
+        self.asks.local(self.info)
     }
 
     /// The check's models, made at the first call.
@@ -575,8 +581,10 @@ fn cache_head(entry: &Entry, params: &Node, spec: &CheckSpec) -> Vec<u8> {
     let params = entry
         .normalise_params(params)
         .unwrap_or_else(|_| params.to_json());
+    let local = spec.asks.local(entry.info);
     let head = (
         (entry.info.id, entry.info.version),
+        local.map(|local| (local.method, local.version)),
         params,
         &spec.prompt,
         spec.compat,

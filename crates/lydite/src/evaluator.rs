@@ -17,6 +17,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 pub use scorer::{Batched, Got, Judged, Needs, PatternCache, Pure, Scorer, Scratch};
+pub(crate) use scorer::{Names, Said, pair_key};
 
 use crate::judge;
 use crate::node::{Node, NodeValue, Problem, Span, check_against_schema};
@@ -45,6 +46,8 @@ pub struct Info {
     pub natural_verdict: bool,
     /// The models that it asks.
     pub models: &'static [Role],
+    /// How it does without one of them, the best first.
+    pub locals: &'static [Local],
     /// What it asks a judge, before places are filled; the first is the one that a check's `prompt` replaces.
     pub prompts: &'static [PromptText],
     /// Raised whenever equal input may give another result.
@@ -75,11 +78,29 @@ impl Info {
         range: (Some(0.0), Some(1.0)),
         natural_verdict: true,
         models: &[],
+        locals: &[],
         prompts: &[],
         version: 1,
         warnings: &[],
         examples: &[],
     };
+}
+
+/// A method by which an evaluator works on this machine, where a role that it asks is `local` or left out.
+#[derive(Debug)]
+pub struct Local {
+    /// Its name in results: `refusal-head`.
+    pub method: &'static str,
+    /// Raised whenever equal input may give another result.
+    pub version: u32,
+    /// The role that it does without. Where a model of that role is named, this one is asked instead.
+    pub replaces: Role,
+    /// The models that it asks itself: an embedder is then always the built-in one, others have to be named.
+    pub models: &'static [Role],
+    /// What its page says of it, in Markdown: how it scores, how far it agrees with people and where it is blind.
+    pub docs: &'static str,
+    /// Records that show what it does.
+    pub examples: &'static [Example],
 }
 
 /// The system that an evaluator comes from, and whose names and rules it keeps.
@@ -120,6 +141,10 @@ pub enum Role {
     Judge,
     Embedder,
     Moderator,
+    /// A classifier of texts, on this machine.
+    Classifier,
+    /// A classifier of pairs: does the first text entail the second?
+    Nli,
 }
 
 impl Role {
@@ -128,6 +153,8 @@ impl Role {
             Self::Judge => "judge",
             Self::Embedder => "embedder",
             Self::Moderator => "moderator",
+            Self::Classifier => "classifier",
+            Self::Nli => "nli",
         }
     }
 }
@@ -263,6 +290,8 @@ pub struct Prepare<'a> {
     /// The check's own prompt, in place of the evaluator's.
     pub prompt: Option<&'a str>,
     pub compat: Option<Compat>,
+    /// The local method by which the check works, one of [`Info::locals`].
+    pub local: Option<&'static Local>,
 }
 
 /// What is wrong with a check's parameters: every error, each with its place.

@@ -7,6 +7,7 @@ pub mod evaluators;
 pub mod expr;
 pub mod fold;
 pub mod format;
+pub mod heads;
 pub mod identity;
 pub mod job;
 pub mod json;

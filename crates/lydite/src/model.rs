@@ -11,6 +11,7 @@ mod spec;
 mod usage;
 
 use std::fmt;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -23,7 +24,9 @@ pub use request::{
     CallIdentity, ChatMessage, ChatReply, ChatRequest, ChatRole, Finish, Order, ReplyFormat, Taken,
     TokenAlternative, TokenLogprob,
 };
-pub use spec::{ModelSpec, Price, Provider, SpecProblem, Structured, Temperature};
+pub use spec::{
+    LOCAL_EMBEDDER, ModelSpec, Price, Provider, Runtime, SpecProblem, Structured, Temperature,
+};
 pub use usage::{ModelTotals, Usage};
 
 /// A model that answers messages.
@@ -57,6 +60,25 @@ pub trait Embedder: Send + Sync + fmt::Debug {
 
     /// One vector a text, in their order, all of one length.
     fn embed<'a>(&'a self, texts: &'a [&'a str]) -> BoxFuture<'a, Result<Embedded, ModelError>>;
+
+    /// The vectors of each text's tokens in their context. Models behind an API do not give them.
+    fn embed_tokens<'a>(
+        &'a self,
+        _texts: &'a [&'a str],
+    ) -> BoxFuture<'a, Result<Vec<Arc<TokenVectors>>, ModelError>> {
+        let message = format!("{} gives no vectors of tokens", self.name());
+        let error = ModelError::new(ModelErrorKind::Unsupported, message);
+        Box::pin(std::future::ready(Err(error)))
+    }
+}
+
+/// The vectors of one text's tokens.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TokenVectors {
+    /// Where each token stands in the text: characters, not bytes.
+    pub spans: Vec<Range<usize>>,
+    /// One vector a token, of length 1.
+    pub vectors: Vec<Arc<[f32]>>,
 }
 
 /// Vectors of texts, in the texts' order.
@@ -105,6 +127,25 @@ pub struct ModerationCategory {
     pub score: f64,
 }
 
+/// A model that gives texts, or pairs of texts, one of its labels each.
+pub trait Classifier: Send + Sync + fmt::Debug {
+    fn identity(&self) -> &str;
+
+    fn name(&self) -> &str;
+
+    /// In the order of the probabilities.
+    fn labels(&self) -> &[String];
+
+    /// The most texts that [`Classifier::classify`] takes at once.
+    fn batch(&self) -> usize;
+
+    /// For each text its labels' probabilities, in the order of [`Classifier::labels`].
+    fn classify<'a>(
+        &'a self,
+        texts: &'a [(&'a str, Option<&'a str>)],
+    ) -> BoxFuture<'a, Result<Vec<Arc<[f32]>>, ModelError>>;
+}
+
 /// Makes models of specs: what stands between this library and sockets.
 pub trait ModelHost: Send + Sync + fmt::Debug {
     /// Opens caches, the log of calls and the meter of one run.
@@ -126,6 +167,8 @@ pub struct SessionOptions {
     pub no_cache: bool,
     /// No call leaves this machine: what no cache or log holds is an error.
     pub offline: bool,
+    /// Where models of this machine lie, before all other places.
+    pub model_dir: Option<PathBuf>,
     /// Count what would be asked, ask nothing.
     pub dry_run: bool,
     /// Where this run's calls are kept, one JSON line each. Replies that stand there already are taken from there.
@@ -143,6 +186,12 @@ pub trait ModelSession: Send + Sync + fmt::Debug {
     fn embedder(&self, spec: &ModelSpec) -> Result<Arc<dyn Embedder>, ModelError>;
 
     fn moderator(&self, spec: &ModelSpec) -> Result<Arc<dyn Moderator>, ModelError>;
+
+    /// A classifier on this machine.
+    fn classifier(&self, spec: &ModelSpec) -> Result<Arc<dyn Classifier>, ModelError> {
+        let message = format!("{}: this program runs no classifiers", spec.name());
+        Err(ModelError::new(ModelErrorKind::Unsupported, message))
+    }
 
     /// An application under test. One message goes to it, in the form that [`Reach`] says; its replies come from no
     /// cache, though from the record of this run's calls.

@@ -45,6 +45,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     record: Option<String>,
     /// The model that judges, as `provider/model` or YAML `{provider, model, base_url, …}`; several are a jury.
+    /// Without one, evaluators that have a local method take it.
     #[arg(long, value_name = "MODEL")]
     judge: Vec<String>,
     /// The model that embeds.
@@ -123,6 +124,9 @@ fn ask(
         .transpose()?;
     let mut wanted = Wanted::default();
     let check = Check::compile(entry, spec, &mut wanted).map_err(|error| said(error.into()))?;
+    if !check.asks_models() {
+        return single::judge_with(&check, &wanted, record).map_err(said);
+    }
     let session = models::host()
         .open(&args.models.options())
         .map_err(|error| error.to_string())?;

@@ -32,7 +32,7 @@ pub fn price(spec: &ModelSpec) -> Option<KnownPrice> {
         return Some(KnownPrice { price, date: None });
     }
     let free = match spec.provider {
-        Provider::Scripted => true,
+        Provider::Scripted | Provider::Local => true,
         Provider::Ollama | Provider::Vllm | Provider::LmStudio | Provider::LlamaCpp => {
             provider::is_local(spec)
         }

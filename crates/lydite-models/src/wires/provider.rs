@@ -95,7 +95,7 @@ pub(crate) const fn facts(provider: Provider) -> Facts {
         Provider::Vllm => local("http://localhost:8000/v1", true),
         Provider::LmStudio => local("http://localhost:1234/v1", false),
         Provider::LlamaCpp => local("http://localhost:8080/v1", true),
-        Provider::Command | Provider::Scripted => Facts {
+        Provider::Command | Provider::Scripted | Provider::Local => Facts {
             base_url: None,
             key_variables: &[],
             forms: &[Form::Text],
@@ -123,9 +123,9 @@ pub(crate) fn base_url(spec: &ModelSpec) -> Option<&str> {
         .map(|url| url.trim().trim_end_matches('/'))
 }
 
-/// Whether a model is served by this machine.
+/// Whether a model is served by this machine, or by this process.
 pub(crate) fn is_local(spec: &ModelSpec) -> bool {
-    base_url(spec).is_some_and(is_local_address)
+    spec.is_local() || base_url(spec).is_some_and(is_local_address)
 }
 
 /// Whether an address is this machine's.

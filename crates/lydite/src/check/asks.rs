@@ -5,10 +5,10 @@ use std::sync::{Arc, OnceLock};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::evaluator::{Info, Role};
+use crate::evaluator::{Info, Local, Role};
 use crate::judge::ScoreMode;
 use crate::model::{
-    ChatModel, Embedder, ModelError, ModelErrorKind, ModelSession, ModelSpec, Moderator,
+    ChatModel, Classifier, Embedder, ModelError, ModelErrorKind, ModelSession, ModelSpec, Moderator,
 };
 
 /// How the answers of several judges become one.
@@ -28,8 +28,13 @@ pub struct Asks {
     /// One judge, or a jury.
     pub judges: Vec<ModelSpec>,
     pub aggregate: Aggregate,
+    /// The built-in one where none is named.
     pub embedder: Option<ModelSpec>,
     pub moderator: Option<ModelSpec>,
+    /// Whether an evaluator that moderates goes without a moderator, and without a local method: `moderator: none`.
+    pub unmoderated: bool,
+    pub classifier: Option<ModelSpec>,
+    pub nli: Option<ModelSpec>,
     pub mode: ScoreMode,
     /// How often each answer is judged, from 1.
     pub repeat: u32,
@@ -42,6 +47,9 @@ impl Default for Asks {
             aggregate: Aggregate::default(),
             embedder: None,
             moderator: None,
+            unmoderated: false,
+            classifier: None,
+            nli: None,
             mode: ScoreMode::default(),
             repeat: 1,
         }
@@ -54,9 +62,39 @@ pub struct Bound {
     pub judges: Vec<Arc<dyn ChatModel>>,
     pub embedder: Option<Arc<dyn Embedder>>,
     pub moderator: Option<Arc<dyn Moderator>>,
+    pub classifier: Option<Arc<dyn Classifier>>,
 }
 
 impl Asks {
+    /// How a check of `info` works where a role that it asks is local or left out: by the first local method whose
+    /// own models are there.
+    pub fn local(&self, info: &Info) -> Option<&'static Local> {
+        info.locals.iter().find(|local| {
+            self.lacks(local.replaces) && local.models.iter().all(|role| self.has(*role))
+        })
+    }
+
+    /// Whether no model of the role is named.
+    fn lacks(&self, role: Role) -> bool {
+        match role {
+            Role::Judge => self.judges.is_empty(),
+            Role::Embedder => self.embedder.as_ref().is_none_or(ModelSpec::is_local),
+            Role::Moderator => self.moderator.is_none() && !self.unmoderated,
+            Role::Classifier => self.classifier.is_none(),
+            Role::Nli => self.nli.is_none(),
+        }
+    }
+
+    /// Whether a local method can ask this role: an embedder is built in.
+    fn has(&self, role: Role) -> bool {
+        role == Role::Embedder || !self.lacks(role)
+    }
+
+    /// The roles that a check of `info` asks.
+    pub fn roles(&self, info: &Info) -> &'static [Role] {
+        self.local(info).map_or(info.models, |local| local.models)
+    }
+
     /// Makes the models that an evaluator of `info` asks. A role without a model is left out where the evaluator can
     /// say so itself (a moderator), and an error else.
     pub(super) fn bind(
@@ -64,35 +102,34 @@ impl Asks {
         info: &Info,
         session: &dyn ModelSession,
     ) -> Result<Bound, ModelError> {
-        let asks = |role| info.models.contains(&role);
-        let judges = if asks(Role::Judge) {
-            if self.judges.is_empty() {
-                return Err(no_model(Role::Judge));
-            }
-            self.judges
-                .iter()
-                .map(|spec| session.chat(spec))
-                .collect::<Result<_, _>>()?
-        } else {
-            Vec::new()
-        };
-        let embedder = if asks(Role::Embedder) {
-            let spec = self
-                .embedder
-                .as_ref()
-                .ok_or_else(|| no_model(Role::Embedder))?;
-            Some(session.embedder(spec)?)
-        } else {
-            None
-        };
-        let moderator = match &self.moderator {
-            Some(spec) if asks(Role::Moderator) => Some(session.moderator(spec)?),
-            _ => None,
+        let local = self.local(info);
+        let roles = self.roles(info);
+        let asks = |role| roles.contains(&role);
+        if asks(Role::Judge) && self.judges.is_empty() {
+            return Err(no_judge(info));
+        }
+        let judges = self.judges.iter().filter(|_| asks(Role::Judge));
+        let embedder = asks(Role::Embedder).then(|| match &self.embedder {
+            Some(spec) if local.is_none() => session.embedder(spec),
+            // What local methods were fitted on is part of them.
+            _ => session.embedder(&ModelSpec::local_embedder()),
+        });
+        let moderator = self.moderator.as_ref().filter(|_| asks(Role::Moderator));
+        let classifier = match (asks(Role::Nli), asks(Role::Classifier)) {
+            (true, _) => &self.nli,
+            (_, true) => &self.classifier,
+            _ => &None,
         };
         Ok(Bound {
-            judges,
-            embedder,
-            moderator,
+            judges: judges
+                .map(|spec| session.chat(spec))
+                .collect::<Result<_, _>>()?,
+            embedder: embedder.transpose()?,
+            moderator: moderator.map(|spec| session.moderator(spec)).transpose()?,
+            classifier: classifier
+                .as_ref()
+                .map(|spec| session.classifier(spec))
+                .transpose()?,
         })
     }
 }
@@ -100,14 +137,12 @@ impl Asks {
 /// Binds once; later calls give the same.
 pub(super) type Binding = OnceLock<Result<Bound, ModelError>>;
 
-fn no_model(role: Role) -> ModelError {
-    let name = role.as_str();
-    let example = match role {
-        Role::Embedder => "openai/text-embedding-3-small",
-        Role::Judge | Role::Moderator => "openai/gpt-4.1-mini",
-    };
+fn no_judge(info: &Info) -> ModelError {
     ModelError::new(
         ModelErrorKind::Config,
-        format!("no {name} is named; write `models: {{{name}: {example}}}`, or another model"),
+        format!(
+            "{} needs models.judge, and none is named; write `models: {{judge: openai/gpt-4.1-mini}}`, or another model",
+            info.id
+        ),
     )
 }

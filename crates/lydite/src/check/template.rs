@@ -6,7 +6,7 @@ use bumpalo::Bump;
 use hashbrown::HashTable;
 
 use crate::decode::{RowPath, Wanted};
-use crate::evaluator::{Compat, Entry, ParamErrors, Prepare, Prepared};
+use crate::evaluator::{Compat, Entry, Local, ParamErrors, Prepare, Prepared};
 use crate::node::{Node, Span};
 use crate::outcome::Code;
 use crate::path::FieldPath;
@@ -71,6 +71,7 @@ pub(super) struct Template {
     check: String,
     prompt: Option<String>,
     compat: Option<Compat>,
+    local: Option<&'static Local>,
     params: Node,
     pub(super) leaves: Vec<(String, RowPath)>,
 }
@@ -109,6 +110,7 @@ impl Template {
             check: cx.check.to_owned(),
             prompt: cx.prompt.map(str::to_owned),
             compat: cx.compat,
+            local: cx.local,
             params,
             leaves,
         })
@@ -178,6 +180,7 @@ impl Template {
                 .any(|(pointer, _)| pointer.starts_with("/schemas")),
             prompt: self.prompt.as_deref(),
             compat: self.compat,
+            local: self.local,
         };
         let prepared = self
             .entry

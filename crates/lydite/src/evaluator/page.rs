@@ -27,6 +27,13 @@ impl Entry {
             "range": info.range,
             "natural_verdict": info.natural_verdict,
             "models": info.models,
+            "locals": info.locals.iter().map(|local| json!({
+                "method": local.method,
+                "version": local.version,
+                "replaces": local.replaces,
+                "models": local.models,
+                "documentation": local.docs,
+            })).collect::<Vec<_>>(),
             "prompts": info.prompts.iter().map(|prompt| json!({"of": prompt.of, "text": prompt.text})).collect::<Vec<_>>(),
             "version": info.version,
             "warnings": info.warnings.iter().map(|warning| json!({"code": warning.code, "text": warning.text})).collect::<Vec<_>>(),
@@ -53,6 +60,7 @@ impl Entry {
         push_section(&mut page, rest);
         self.push_parameters(&mut page);
         push_warnings(&mut page, self.info);
+        push_locals(&mut page, self.info);
         push_prompts(&mut page, self.info);
         push_examples(&mut page, self.info);
         if !references.is_empty() {
@@ -247,6 +255,30 @@ fn push_prompts(page: &mut String, info: &Info) {
     }
 }
 
+/// What it does where a role is local or left out.
+fn push_locals(page: &mut String, info: &Info) {
+    for local in info.locals {
+        let needs: Vec<&str> = local.models.iter().map(|role| role.as_str()).collect();
+        let needs = if needs.is_empty() {
+            "no model".to_owned()
+        } else {
+            needs.join(" and ")
+        };
+        let _ = write!(
+            page,
+            "\n## Without a {}: `{}`\n\nThe local method `{}`, version {}, asks {needs}.\n",
+            local.replaces.as_str(),
+            local.method,
+            local.method,
+            local.version,
+        );
+        push_section(page, local.docs);
+        for example in local.examples {
+            push_example(page, info.id, example);
+        }
+    }
+}
+
 fn push_warnings(page: &mut String, info: &Info) {
     if info.warnings.is_empty() {
         return;
@@ -261,23 +293,27 @@ fn push_warnings(page: &mut String, info: &Info) {
 fn push_examples(page: &mut String, info: &Info) {
     push_section(page, "## Examples");
     for example in info.examples {
-        let check = as_check(info.id, example.params);
-        let _ = write!(
-            page,
-            "\n### {}\n\n```yaml\n{check}\n```\n\n```json\n{}\n```\n",
-            capital(example.title),
-            example.record,
-        );
-        let replies: Vec<Value> = serde_json::from_str(example.replies).unwrap_or_default();
-        if !replies.is_empty() {
-            page.push_str("\nWhere the judge answers\n\n```json\n");
-            for reply in replies {
-                let _ = writeln!(page, "{reply}");
-            }
-            page.push_str("```\n");
-        }
-        let _ = write!(page, "\nGives {}.\n", outcome(example));
+        push_example(page, info.id, example);
     }
+}
+
+fn push_example(page: &mut String, id: &str, example: &Example) {
+    let check = as_check(id, example.params);
+    let _ = write!(
+        page,
+        "\n### {}\n\n```yaml\n{check}\n```\n\n```json\n{}\n```\n",
+        capital(example.title),
+        example.record,
+    );
+    let replies: Vec<Value> = serde_json::from_str(example.replies).unwrap_or_default();
+    if !replies.is_empty() {
+        page.push_str("\nWhere the judge answers\n\n```json\n");
+        for reply in replies {
+            let _ = writeln!(page, "{reply}");
+        }
+        page.push_str("```\n");
+    }
+    let _ = write!(page, "\nGives {}.\n", outcome(example));
 }
 
 /// A heading with what stands below it, after a blank line.

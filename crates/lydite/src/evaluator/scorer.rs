@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::evaluators::json_schema_validation::SchemaCache;
 use crate::judge::{JudgeContext, Outcome};
-use crate::model::{BoxFuture, ModelError, Moderation};
+use crate::model::{BoxFuture, ModelError, Moderation, TokenVectors};
 use crate::outcome::{Cell, Explanation};
 use crate::record::Row;
 use crate::text::distance::DistanceScratch;
@@ -93,13 +93,38 @@ pub trait Judged: Send + Sync {
 #[derive(Debug, Default)]
 pub struct Needs<'r> {
     pub(crate) embed: Vec<Cow<'r, str>>,
+    pub(crate) embed_tokens: Vec<Cow<'r, str>>,
     pub(crate) moderate: Vec<Cow<'r, str>>,
+    pub(crate) classify: Vec<Pair<'r>>,
 }
+
+/// A text, or two that are classified together: a premise and a hypothesis.
+pub(crate) type Pair<'r> = (Cow<'r, str>, Option<Cow<'r, str>>);
 
 impl<'r> Needs<'r> {
     /// The embedding of a text.
     pub fn embed(&mut self, text: impl Into<Cow<'r, str>>) {
         self.embed.push(text.into());
+    }
+
+    /// The embeddings of a text's tokens in their context.
+    pub fn embed_tokens(&mut self, text: impl Into<Cow<'r, str>>) {
+        self.embed_tokens.push(text.into());
+    }
+
+    /// The labels of a text.
+    pub fn classify(&mut self, text: impl Into<Cow<'r, str>>) {
+        self.classify.push((text.into(), None));
+    }
+
+    /// The labels of a pair: whether `premise` entails `hypothesis`.
+    pub fn entails(
+        &mut self,
+        premise: impl Into<Cow<'r, str>>,
+        hypothesis: impl Into<Cow<'r, str>>,
+    ) {
+        self.classify
+            .push((premise.into(), Some(hypothesis.into())));
     }
 
     /// What the moderator says of a text.
@@ -108,13 +133,36 @@ impl<'r> Needs<'r> {
     }
 }
 
-/// What models said of texts: of one check's embedder and moderator.
+/// What models said of texts: of one check's embedder, moderator and classifier.
 #[derive(Clone, Copy, Debug)]
 pub struct Got<'g> {
-    pub(crate) embedded: &'g HashMap<String, Result<Arc<[f32]>, ModelError>>,
-    pub(crate) moderated: &'g HashMap<String, Result<Moderation, ModelError>>,
-    /// The embedder's and the moderator's names.
-    pub(crate) names: (&'g str, &'g str),
+    pub(crate) embedded: &'g Said<Arc<[f32]>>,
+    pub(crate) tokens: &'g Said<Arc<TokenVectors>>,
+    pub(crate) moderated: &'g Said<Moderation>,
+    /// By the pair as [`pair_key`] writes it.
+    pub(crate) classified: &'g Said<Arc<[f32]>>,
+    pub(crate) names: Names<'g>,
+    /// The classifier's labels.
+    pub(crate) labels: &'g [String],
+}
+
+/// What a model said of texts, or why it did not.
+pub(crate) type Said<T> = HashMap<String, Result<T, ModelError>>;
+
+/// The names of a check's models; empty where it has none.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Names<'g> {
+    pub(crate) embedder: &'g str,
+    pub(crate) moderator: &'g str,
+    pub(crate) classifier: &'g str,
+}
+
+/// A text, or two with a character between them that no text of a person holds.
+pub(crate) fn pair_key<'t>(first: &'t str, second: Option<&str>) -> Cow<'t, str> {
+    match second {
+        None => Cow::Borrowed(first),
+        Some(second) => Cow::Owned(format!("{first}\u{0}{second}")),
+    }
 }
 
 impl<'g> Got<'g> {
@@ -132,12 +180,50 @@ impl<'g> Got<'g> {
         self.moderated.get(text).map(Result::as_ref)
     }
 
+    /// The embeddings of the tokens of a text that was asked for; `None` where it was not.
+    pub fn tokens(&self, text: &str) -> Option<Result<&'g TokenVectors, &'g ModelError>> {
+        let said = self.tokens.get(text)?;
+        Some(said.as_ref().map(|vectors| &**vectors))
+    }
+
+    /// The probabilities of [`Got::labels`] for a text that was asked for; `None` where it was not.
+    pub fn classes(&self, text: &str) -> Option<Result<&'g [f32], &'g ModelError>> {
+        self.said_of_pair(text, None)
+    }
+
+    /// The same for a premise and a hypothesis.
+    pub fn entailment(
+        &self,
+        premise: &str,
+        hypothesis: &str,
+    ) -> Option<Result<&'g [f32], &'g ModelError>> {
+        self.said_of_pair(premise, Some(hypothesis))
+    }
+
+    fn said_of_pair(
+        &self,
+        first: &str,
+        second: Option<&str>,
+    ) -> Option<Result<&'g [f32], &'g ModelError>> {
+        let said = self.classified.get(&*pair_key(first, second))?;
+        Some(said.as_ref().map(|classes| &**classes))
+    }
+
+    /// The labels of the classifier, in the order of their probabilities.
+    pub const fn labels(&self) -> &'g [String] {
+        self.labels
+    }
+
     pub const fn embedder(&self) -> &'g str {
-        self.names.0
+        self.names.embedder
     }
 
     pub const fn moderator(&self) -> &'g str {
-        self.names.1
+        self.names.moderator
+    }
+
+    pub const fn classifier(&self) -> &'g str {
+        self.names.classifier
     }
 }
 

@@ -63,6 +63,7 @@ mod criterion;
 mod embeddings;
 mod filled;
 mod graded;
+mod grounded;
 mod itemised;
 mod json_value;
 mod lynxius;

@@ -168,14 +168,21 @@ mod tests {
     use std::collections::HashMap;
 
     use super::*;
+    use crate::evaluator::Names;
     use crate::model::{ModelError, ModelErrorKind, ModerationCategory};
     use crate::record::{Content, Slots};
 
     fn judged(got: &HashMap<String, Result<Moderation, ModelError>>) -> (Cell, Explanation) {
         let got = Got {
             embedded: &HashMap::new(),
+            tokens: &HashMap::new(),
             moderated: got,
-            names: ("", "openai/omni-moderation-latest"),
+            classified: &HashMap::new(),
+            names: Names {
+                moderator: "openai/omni-moderation-latest",
+                ..Names::default()
+            },
+            labels: &[],
         };
         let slots = Slots {
             output: Some(Content::Text("a text")),

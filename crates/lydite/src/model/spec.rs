@@ -9,7 +9,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModelSpec {
-    /// The provider, or the kind of program: it settles the protocol, the base URL and the key's variable.
+    /// The provider, or the kind of program: it settles the protocol, the base URL and the key's variable. With a
+    /// `path` it may be left out, and is `local`.
+    #[serde(default)]
     pub provider: Provider,
     /// The provider's name of the model (Azure: of the deployment).
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -79,11 +81,37 @@ pub struct ModelSpec {
     /// `scripted`: the file of replies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
+    /// `local`: the folder of the model's files, such as `config.json`, `tokenizer.json` and `model.safetensors`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// `local`: what runs the model.
+    #[serde(default, skip_serializing_if = "Runtime::is_auto")]
+    pub runtime: Runtime,
+    /// `local`: the names of a classifier's labels in their order, in place of those of its files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
+    /// `local`: the labels of a classifier that, as a moderator, flag a text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flagged_labels: Vec<String>,
 }
+
+/// The embedder that Lydite brings: the default of the role, and what its own fitted models were fitted on.
+pub const LOCAL_EMBEDDER: &str = "all-MiniLM-L6-v2";
 
 /// Who serves a model, and in which protocol.
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Provider {
@@ -110,10 +138,13 @@ pub enum Provider {
     Command,
     /// Replies from a file.
     Scripted,
+    /// Runs in this process: the built-in embedder, or a model in a folder.
+    #[default]
+    Local,
 }
 
 impl Provider {
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::OpenAi,
         Self::Azure,
         Self::Anthropic,
@@ -129,6 +160,7 @@ impl Provider {
         Self::LlamaCpp,
         Self::Command,
         Self::Scripted,
+        Self::Local,
     ];
 
     pub const fn as_str(self) -> &'static str {
@@ -148,6 +180,7 @@ impl Provider {
             Self::LlamaCpp => "llama_cpp",
             Self::Command => "command",
             Self::Scripted => "scripted",
+            Self::Local => "local",
         }
     }
 
@@ -155,6 +188,29 @@ impl Provider {
         Self::ALL
             .into_iter()
             .find(|provider| provider.as_str() == name)
+    }
+}
+
+/// What runs a model of this machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Runtime {
+    /// By what stands in the folder: safetensors before ONNX.
+    #[default]
+    Auto,
+    /// Safetensors.
+    Candle,
+    /// An ONNX file, by ONNX Runtime.
+    Onnx,
+}
+
+impl Runtime {
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde passes a reference"
+    )]
+    fn is_auto(&self) -> bool {
+        *self == Self::Auto
     }
 }
 
@@ -261,7 +317,21 @@ impl ModelSpec {
             ca_file: None,
             command: Vec::new(),
             file: None,
+            path: None,
+            runtime: Runtime::Auto,
+            labels: Vec::new(),
+            flagged_labels: Vec::new(),
         }
+    }
+
+    /// The embedder that Lydite brings.
+    pub fn local_embedder() -> Self {
+        Self::new(Provider::Local, LOCAL_EMBEDDER)
+    }
+
+    /// Whether it runs in this process.
+    pub fn is_local(&self) -> bool {
+        self.provider == Provider::Local
     }
 
     /// Reads `openai/gpt-4.1-mini`.
@@ -314,9 +384,8 @@ impl ModelSpec {
     /// `provider/model`, as results and reports name it.
     pub fn name(&self) -> String {
         let model = if self.model.is_empty() {
-            self.file
-                .as_deref()
-                .or(self.command.first().map(String::as_str))
+            let path = self.path.as_deref().or(self.file.as_deref());
+            path.or(self.command.first().map(String::as_str))
                 .unwrap_or("model")
         } else {
             &self.model

@@ -4,7 +4,9 @@
 //! shards or machines and in whichever order they are joined, give the same figures to the last bit as one
 //! pass. [`CheckStats`] is the fold of one check (or of one check within one tag) and holds the others.
 
+pub mod classification;
 pub mod clusters;
+pub mod correlation;
 pub mod ids;
 pub mod interval;
 pub mod quantile;

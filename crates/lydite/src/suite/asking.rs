@@ -8,7 +8,7 @@ use super::models::{self, Moderation};
 use super::scope::{Author, Scope};
 use super::secrets;
 use crate::check::Aggregate;
-use crate::evaluator::{Compat, Origin, Role};
+use crate::evaluator::{Compat, Local, Origin, Role};
 use crate::judge::ScoreMode;
 use crate::model::{ModelSpec, Temperature};
 use crate::node::{Node, NodeValue, Span, did_you_mean};
@@ -76,42 +76,68 @@ pub(super) fn complete(desk: &mut Desk, scope: &Scope<'_>, draft: &mut Draft) {
     if draft.incomplete || models.unread() {
         return;
     }
-    for role in draft.entry.info.models {
-        match role {
-            Role::Judge if draft.asks.judges.is_empty() => desk.error(
-                place,
-                format!("`{called}` needs a judge; name one under `models:`"),
-                "such as `models: {judge: openai/gpt-4.1-mini}`, or `judge:` beside `evaluator:`",
-            ),
-            Role::Embedder if draft.asks.embedder.is_none() => desk.error(
-                place,
-                format!("`{called}` needs an embedder, and there is no local one in this version; name one under `models:`"),
-                "such as `models: {embedder: openai/text-embedding-3-small}`",
-            ),
-            Role::Moderator => say_moderator(desk, scope, draft),
-            Role::Judge | Role::Embedder => {}
-        }
+    match draft.asks.local(draft.entry.info) {
+        Some(local) => say_local(desk, scope, draft, local),
+        None if draft.asks_for(Role::Judge) && draft.asks.judges.is_empty() => desk.error(
+            place,
+            format!("`{called}` needs models.judge: a chat model that judges, and none is named"),
+            "such as `models: {judge: openai/gpt-4.1-mini}`, or `judge:` beside `evaluator:`",
+        ),
+        None => say_moderator(desk, scope, draft),
     }
 }
 
+/// Says that a check works by a local method, and refuses what only a judge can do.
+fn say_local(desk: &mut Desk, scope: &Scope<'_>, draft: &mut Draft, local: &Local) {
+    let called = draft.called.clone();
+    let role = local.replaces.as_str();
+    let for_judges = [
+        ("prompt", draft.prompt.is_some()),
+        ("mode", draft.asks.mode != ScoreMode::Verdict),
+    ];
+    for (key, _) in for_judges.iter().filter(|(_, is_set)| *is_set) {
+        desk.error(
+            draft.places.evaluator,
+            format!("`{key}` is for a judge, and `{called}` works by its local method, since no {role} is named"),
+            format!("name one under `models: {{{role}: …}}`, or leave `{key}` out"),
+        );
+    }
+    if draft.asks.repeat > 1 {
+        let message = format!(
+            "`repeat` changes nothing: {called} gives the same result every time, so it runs once"
+        );
+        desk.note(draft.places.evaluator, message);
+        draft.asks.repeat = 1;
+    }
+    // Embedders are local by nature of the role, not in place of another judgement.
+    if local.replaces != Role::Embedder && !matches!(scope.author, Author::Record) {
+        let Local {
+            method, version, ..
+        } = local;
+        let message = format!(
+            "`{called}` is judged by the local method {method} {version}, not by a {}; `lydite evaluators show {called}` tells how often that is right",
+            if local.replaces == Role::Judge {
+                "chat model"
+            } else {
+                role
+            }
+        );
+        desk.note(draft.places.evaluator, message);
+    }
+}
+
+/// Says which moderator `auto` has found.
 fn say_moderator(desk: &mut Desk, scope: &Scope<'_>, draft: &Draft) {
-    let called = &draft.called;
     let moderation = draft
         .moderation
         .unwrap_or(scope.definitions.models.moderation());
-    let words = match (moderation, draft.asks.moderator.is_some()) {
-        (Moderation::Auto, true) => {
-            "asks OpenAI's moderation endpoint (`moderator: auto`, and OPENAI_API_KEY is set)"
-        }
-        (Moderation::Auto, false) => {
-            "has no moderator: `moderator: auto` is OpenAI's endpoint where OPENAI_API_KEY is set, and there is no local one in this version"
-        }
-        (Moderation::Local, _) => {
-            "has no moderator: there is no local one in this version; `models: {moderator: openai}` asks OpenAI's endpoint"
-        }
-        (Moderation::Named | Moderation::Off, _) => return,
-    };
-    desk.note(draft.places.evaluator, format!("`{called}` {words}"));
+    if draft.asks_for(Role::Moderator) && moderation == Moderation::Auto {
+        let message = format!(
+            "`{}` asks OpenAI's moderation endpoint (`moderator: auto`, and OPENAI_API_KEY is set)",
+            draft.called
+        );
+        desk.note(draft.places.evaluator, message);
+    }
 }
 
 fn note_idle(desk: &mut Desk, draft: &Draft, what: &str, role: Role, span: Span) {
@@ -163,6 +189,10 @@ fn read_judge(desk: &mut Desk, scope: &Scope<'_>, draft: &mut Draft, key: &Node,
         return desk.error(key.span, message, "keep one of the two");
     }
     draft.places.judge = key.span;
+    if value.as_str() == Some("local") {
+        draft.asks.judges.clear();
+        return;
+    }
     let specs = may_name(desk, scope, key_text(key), value)
         .then(|| models::read_specs(desk, &scope.definitions.models, key_text(key), value))
         .flatten();
@@ -198,6 +228,7 @@ fn read_moderator(desk: &mut Desk, scope: &Scope<'_>, draft: &mut Draft, what: &
     draft.incomplete |= desk.errors.len() > before;
     draft.moderation = Some(moderation);
     draft.asks.moderator = spec;
+    draft.asks.unmoderated = moderation == Moderation::Off;
 }
 
 fn read_aggregate(desk: &mut Desk, value: &Node) -> Option<Aggregate> {

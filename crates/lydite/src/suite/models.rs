@@ -10,7 +10,7 @@ use super::error::{Desk, key_text};
 use super::secrets;
 use crate::check::Asks;
 use crate::evaluator::{Info, Role};
-use crate::model::{ModelSpec, Provider};
+use crate::model::{LOCAL_EMBEDDER, ModelSpec, Provider};
 use crate::node::{Node, NodeValue, Span, check_against_schema, did_you_mean};
 
 /// The models that checks ask where they name none, and those that they may name.
@@ -20,6 +20,8 @@ pub struct SuiteModels {
     pub judges: Vec<ModelSpec>,
     pub embedder: Option<ModelSpec>,
     pub moderator: Option<ModelSpec>,
+    pub classifier: Option<ModelSpec>,
+    pub nli: Option<ModelSpec>,
     /// Models by a name of the suite's own.
     pub named: BTreeMap<String, ModelSpec>,
     moderation: Moderation,
@@ -64,18 +66,21 @@ pub(super) static SPEC_SCHEMA: LazyLock<Value> = LazyLock::new(|| {
 impl SuiteModels {
     /// What a check of this evaluator asks where it says nothing itself.
     pub fn default_asks(&self, info: &Info) -> Asks {
-        let asks = |role| info.models.contains(&role);
-        let mut found = Asks::default();
-        if asks(Role::Judge) {
-            found.judges.clone_from(&self.judges);
+        let asks = |role: Role| {
+            let of_locals = info.locals.iter().flat_map(|local| local.models);
+            info.models.iter().chain(of_locals).any(|own| *own == role)
+        };
+        let of = |role, spec: &Option<ModelSpec>| spec.clone().filter(|_| asks(role));
+        let judges = asks(Role::Judge).then(|| self.judges.clone());
+        Asks {
+            judges: judges.unwrap_or_default(),
+            embedder: of(Role::Embedder, &self.embedder),
+            moderator: of(Role::Moderator, &self.moderator),
+            unmoderated: self.moderation == Moderation::Off,
+            classifier: of(Role::Classifier, &self.classifier),
+            nli: of(Role::Nli, &self.nli),
+            ..Asks::default()
         }
-        if asks(Role::Embedder) {
-            found.embedder.clone_from(&self.embedder);
-        }
-        if asks(Role::Moderator) {
-            found.moderator.clone_from(&self.moderator);
-        }
-        found
     }
 
     /// The models that `name` stands for: a model's own name, or `judge`.
@@ -85,12 +90,6 @@ impl SuiteModels {
             None if name == "judge" && !self.judges.is_empty() => Some(&self.judges),
             None => None,
         }
-    }
-
-    /// Whether there is a model at all.
-    pub fn are_named(&self) -> bool {
-        let roles = [&self.embedder, &self.moderator];
-        !self.judges.is_empty() || !self.named.is_empty() || roles.iter().any(|role| role.is_some())
     }
 
     /// What `moderator:` says.
@@ -260,35 +259,48 @@ fn read_role(
 ) {
     match key_text(key) {
         "judge" => read_judges(desk, models, "judge", value),
-        "embedder" if value.as_str() == Some("local") => {}
-        "embedder" => {
-            models.embedder = read_one(desk, models, "embedder", value);
-            models.unread |= models.embedder.is_none();
-        }
         "moderator" => {
             let (moderation, spec) = read_moderator(desk, models, value, openai_key);
             (models.moderation, models.moderator) = (moderation, spec);
         }
+        _ if value.as_str() == Some("local") => {}
+        "embedder" => {
+            models.embedder = read_one(desk, models, "embedder", value);
+            models.unread |= models.embedder.is_none();
+        }
         role => {
-            if value.as_str() != Some("local") {
-                read_one(desk, models, role, value);
+            let spec = read_classifier(desk, models, role, value);
+            models.unread |= spec.is_none();
+            match role {
+                "nli" => models.nli = spec,
+                _ => models.classifier = spec,
             }
-            desk.note(
-                key.span,
-                format!("`{role}` is not used: no evaluator of this version asks one"),
-            );
         }
     }
 }
 
+/// A classifier is a model on this machine.
+fn read_classifier(
+    desk: &mut Desk,
+    models: &SuiteModels,
+    role: &str,
+    value: &Node,
+) -> Option<ModelSpec> {
+    let spec = read_one(desk, models, role, value)?;
+    if spec.path.is_some() {
+        return Some(spec);
+    }
+    desk.error(
+        value.span,
+        format!("`{role}` must be a model on this machine, found {}", spec.name()),
+        format!("write `{role}: {{path: <folder with config.json, tokenizer.json and model.safetensors>}}`"),
+    );
+    None
+}
+
+/// `local` is the same as no judge: evaluators that have a local method take it.
 fn read_judges(desk: &mut Desk, models: &mut SuiteModels, what: &str, value: &Node) {
     if value.as_str() == Some("local") {
-        desk.error(
-            value.span,
-            "there is no local judge: a judge is a chat model",
-            "for one on this machine write `ollama/<model>`, or another server's `{provider: openai, model: …, base_url: …}`",
-        );
-        models.unread = true;
         return;
     }
     let judges = read_specs(desk, models, what, value);
@@ -397,7 +409,8 @@ fn read_mapping(desk: &mut Desk, node: &Node) -> Option<ModelSpec> {
 /// Files of a model start at the suite's folder.
 fn in_folder(mut spec: ModelSpec, suite: &str) -> ModelSpec {
     let folder = Path::new(suite).parent().unwrap_or(Path::new(""));
-    for file in [&mut spec.file, &mut spec.ca_file].into_iter().flatten() {
+    let files = [&mut spec.file, &mut spec.ca_file, &mut spec.path];
+    for file in files.into_iter().flatten() {
         *file = folder.join(&*file).to_string_lossy().into_owned();
     }
     spec
@@ -405,6 +418,9 @@ fn in_folder(mut spec: ModelSpec, suite: &str) -> ModelSpec {
 
 /// A model without its name, or a kind of program without the program, is none.
 fn whole(desk: &mut Desk, span: Span, spec: ModelSpec) -> Option<ModelSpec> {
+    if spec.provider == Provider::Local {
+        return local(desk, span, spec);
+    }
     let (lacks, key, example) = match spec.provider {
         Provider::Command => (
             spec.command.is_empty(),
@@ -428,4 +444,17 @@ fn whole(desk: &mut Desk, span: Span, spec: ModelSpec) -> Option<ModelSpec> {
         return None;
     }
     Some(spec)
+}
+
+/// A model of this machine is the built-in embedder, or lies in a folder.
+fn local(desk: &mut Desk, span: Span, spec: ModelSpec) -> Option<ModelSpec> {
+    if spec.path.is_some() || spec.model == LOCAL_EMBEDDER {
+        return Some(spec);
+    }
+    desk.error(
+        span,
+        "a model needs its `provider`, or a `path` where it lies on this machine",
+        "write `{provider: openai, model: …}` or `{path: <folder>}`",
+    );
+    None
 }

@@ -2,7 +2,10 @@
 
 pub mod distance;
 pub mod find;
+pub mod names;
+pub mod negations;
 pub mod normalize;
+pub mod quantities;
 pub mod regex;
 pub mod segment;
 

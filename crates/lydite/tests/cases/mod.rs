@@ -1,5 +1,7 @@
 //! The cases of `tests/cases/<id>.jsonl`, read and compared. The tests of `lydite-models` take this file too.
 
+#![allow(dead_code, reason = "no test takes all of it")]
+
 use std::path::{Path, PathBuf};
 
 use lydite::evaluator::{Entry, Registry};
@@ -26,7 +28,17 @@ pub(crate) struct Case<'r> {
 
 /// All cases of all files.
 pub(crate) fn all(registry: &Registry) -> Vec<Case<'_>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../lydite/tests/cases");
+    of_folder(registry, "")
+}
+
+/// Those of local methods, in `tests/cases/local/<id>.jsonl`.
+pub(crate) fn local(registry: &Registry) -> Vec<Case<'_>> {
+    of_folder(registry, "local")
+}
+
+fn of_folder<'r>(registry: &'r Registry, folder: &str) -> Vec<Case<'r>> {
+    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("../lydite/tests/cases");
+    let folder = cases.join(folder);
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
         .unwrap()
         .map(|file| file.unwrap().path())

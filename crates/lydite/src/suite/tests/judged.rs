@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::check::{Aggregate, Asks};
 use crate::evaluator::{
-    Batched, Compat, Entry, Evaluator, Got, Info, Judged, Needs, Origin, ParamErrors, Prepare,
-    Role, Scorer, Scratch,
+    Batched, Compat, Entry, Evaluator, Got, Info, Judged, Local, Needs, Origin, ParamErrors,
+    Prepare, Role, Scorer, Scratch,
 };
 use crate::judge::{JudgeContext, Outcome, Place, Prompt, ScoreMode};
 use crate::model::{BoxFuture, ModelSpec, Provider, Temperature};
@@ -126,6 +126,14 @@ impl Evaluator for Moderated {
         origin: Origin::ContextAi,
         reads: TEXTS,
         models: &[Role::Judge, Role::Moderator],
+        locals: &[Local {
+            method: "words",
+            version: 1,
+            replaces: Role::Moderator,
+            models: &[],
+            docs: "",
+            examples: &[],
+        }],
         ..Info::VERDICT
     };
 
@@ -163,8 +171,8 @@ const WRONG: &[(&str, &str)] = &[
         "checks:\n  - criteria: helpfulness\n  - {evaluatorType: criteria, criteria: depth}\n",
     ),
     (
-        "no embedder",
-        "models: {embedder: local}\nchecks: [embedding_distance]\n",
+        "a classifier that is none",
+        "models: {nli: openai/x}\nchecks: [embedding_distance]\n",
     ),
     (
         "models of wrong kinds",
@@ -291,11 +299,16 @@ gates: [helpfulness.cost <= 2.50, one.pass_rate >= 90%]
 #[test]
 fn moderators_are_said() {
     for (models, key, words, asked) in [
-        ("judge: openai/x", true, "there is no local one", false),
+        (
+            "judge: openai/x",
+            true,
+            "by the local method words 1",
+            false,
+        ),
         (
             "judge: openai/x, moderator: local",
             true,
-            "there is no local one",
+            "by the local method words 1",
             false,
         ),
         ("judge: openai/x, moderator: none", true, "", false),
@@ -308,7 +321,7 @@ fn moderators_are_said() {
         (
             "judge: openai/x, moderator: auto",
             false,
-            "has no moderator: `moderator: auto` is",
+            "by the local method words 1",
             false,
         ),
         ("judge: openai/x, moderator: openai", false, "", true),
@@ -482,11 +495,8 @@ models: {main: openai/gpt-4.1, judge: openai/gpt-4.1-mini}
         ]
     );
     assert!(suite.checks[0].prompt.is_some());
-    let errors = parse("local").unwrap_err().to_string();
-    assert!(
-        errors.contains("`embedding_distance` needs an embedder"),
-        "{errors}"
-    );
+    let local = parse("local").unwrap_or_else(|errors| panic!("{errors}"));
+    assert_eq!(local.checks[1].asks.embedder, None, "the built-in one");
 }
 
 #[test]
@@ -615,7 +625,7 @@ fn checks_beside_a_suite_ask_its_models() {
     assert!(
         alone
             .to_string()
-            .contains("--check:1:1: `criteria` needs a judge"),
+            .contains("--check:1:1: `criteria` needs models.judge"),
         "{alone}"
     );
 }

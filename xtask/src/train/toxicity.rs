@@ -7,11 +7,11 @@ mod corpus;
 mod own;
 
 use super::data::Data;
+use super::data::Record;
 use super::levels::{self, Group, PROMISED, WANTED, Way};
 use super::split::{self, Split};
 use super::table::Table;
 use super::task::{Embed, Example, Features, LinearRecipe, Recipe, Set, Task};
-use super::data::Record;
 use super::{calibrate, figures, fit, write};
 use anyhow::{Result, bail};
 use corpus::Text;
@@ -49,7 +49,11 @@ pub(crate) fn run(data: &Data, seed: u64, check: bool) -> Result<()> {
         .map(|category| Part::new(*category, &texts))
         .collect::<Result<Vec<_>>>()?;
     let by_text = table(&texts, |text| Some(text.toxic), |text| text.set)?;
-    let out_of_fold = left_out(&parts, &texts, &split::grouped_folds(&by_text, split::FOLDS, seed))?;
+    let out_of_fold = left_out(
+        &parts,
+        &texts,
+        &split::grouped_folds(&by_text, split::FOLDS, seed),
+    )?;
     let mut sets = split::sets_left_out(&by_text);
     sets.retain(|split| {
         let left_out = split.test.first().and_then(|row| texts.get(*row));
@@ -62,11 +66,31 @@ pub(crate) fn run(data: &Data, seed: u64, check: bool) -> Result<()> {
         .map(|part| part.head(&all))
         .collect::<Result<Vec<_>>>()?;
     for (place, part) in parts.iter().enumerate() {
-        let of = |logits: &Logits| logits.iter().map(|of_text| Some(*of_text.as_ref()?.get(place)?)).collect::<Vec<_>>();
-        let file = part.file(&texts, &of(&out_of_fold), &of(&out_of_set), &heads, place, seed)?;
+        let of = |logits: &Logits| {
+            logits
+                .iter()
+                .map(|of_text| Some(*of_text.as_ref()?.get(place)?))
+                .collect::<Vec<_>>()
+        };
+        let file = part.file(
+            &texts,
+            &of(&out_of_fold),
+            &of(&out_of_set),
+            &heads,
+            place,
+            seed,
+        )?;
         done(&part.task, &file, check)?;
     }
-    let file = whole(data, &texts, &by_text, &out_of_fold, &out_of_set, &heads, seed)?;
+    let file = whole(
+        data,
+        &texts,
+        &by_text,
+        &out_of_fold,
+        &out_of_set,
+        &heads,
+        seed,
+    )?;
     done(&WHOLE, &file, check)
 }
 
@@ -191,7 +215,10 @@ impl Part {
         let label = |text: &Text| text.is(self.category);
         let by_text = table(texts, label, |text| text.set)?;
         let known = |logits: &[Option<f64>]| -> Vec<Option<f64>> {
-            let known = texts.iter().zip(logits).filter(|(text, _)| label(text).is_some());
+            let known = texts
+                .iter()
+                .zip(logits)
+                .filter(|(text, _)| label(text).is_some());
             known.map(|(_, logit)| *logit).collect()
         };
         let (folds, sets) = (known(out_of_fold), known(out_of_set));

@@ -54,7 +54,11 @@ pub(super) const SETS: &[Set] = &[
         "MIT",
         "OpenAI, moderation-api-release (T. Markov et al., 2023)",
     ),
-    set("hatecheck", "CC-BY-4.0", "P. Röttger et al., HateCheck (2021)"),
+    set(
+        "hatecheck",
+        "CC-BY-4.0",
+        "P. Röttger et al., HateCheck (2021)",
+    ),
     set(
         "hatemojicheck",
         "CC-BY-4.0",
@@ -157,12 +161,7 @@ pub(super) fn labelled(set: &'static str, record: &Record) -> Text {
     text(set, record, toxic, categories)
 }
 
-fn text(
-    set: &'static str,
-    record: &Record,
-    toxic: bool,
-    categories: [Option<bool>; 4],
-) -> Text {
+fn text(set: &'static str, record: &Record, toxic: bool, categories: [Option<bool>; 4]) -> Text {
     Text {
         set,
         group: record.group(),
@@ -179,7 +178,10 @@ fn flag(record: &Record, category: &str) -> Option<bool> {
 
 /// Answers that comply with an unsafe prompt may be what it asked for, and are left out.
 fn is_benign(set: &str, record: &Record) -> bool {
-    let safe = record.meta.get("prompt_safe").is_none_or(|safe| safe == true);
+    let safe = record
+        .meta
+        .get("prompt_safe")
+        .is_none_or(|safe| safe == true);
     set != "xstest_responses" || safe || record.label == "refusal"
 }
 

@@ -151,6 +151,7 @@ impl Scan<'_> {
             if c.is_alphanumeric()
                 || (c == '\'' && self.is_letter(end + 1))
                 || (c == '*' && !starred)
+                || (c == '_' && self.at(start) == Some('@'))
             {
                 end += 1;
             } else if let Some(next) = self.past_signs(end) {
@@ -693,10 +694,7 @@ mod tests {
     #[test]
     fn markdown_is_no_mask_and_accounts_are_no_words() {
         assert_eq!(words("**Kill** the process"), "kill the process");
-        assert_eq!(
-            words("thanks @dickinson_97"),
-            "thanks _97".replace(" _97", "")
-        );
+        assert_eq!(words("thanks @dickinson_97"), "thanks");
     }
 
     #[test]

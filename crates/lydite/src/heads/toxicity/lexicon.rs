@@ -227,11 +227,20 @@ impl Lexicon {
 
     fn by_shape(&self) -> HashMap<(usize, char), Vec<Box<str>>> {
         let mut words = self.sorted(|word, _| word.len() >= 3 && word.is_ascii());
-        words.sort_by_key(|word| {
-            !self
-                .classes(word)
-                .is_some_and(|classes| classes.has(Classes::MASKED))
-        });
+        let rank = |word: &str| {
+            let classes = self.classes(word).unwrap_or_default();
+            let masked = [
+                Classes::INSULT,
+                Classes::PROFANITY,
+                Classes::SLUR,
+                Classes::SEXUAL,
+            ];
+            masked
+                .iter()
+                .take_while(|class| !classes.has(**class))
+                .count()
+        };
+        words.sort_by_key(|word| rank(word));
         let mut shapes: HashMap<(usize, char), Vec<Box<str>>> = HashMap::new();
         for word in words {
             if let Some(first) = word.chars().next() {

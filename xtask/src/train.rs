@@ -18,6 +18,7 @@ mod matching;
 mod split;
 mod table;
 mod task;
+mod toxicity;
 mod trees;
 mod write;
 
@@ -54,8 +55,12 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
+    let data = Data::new(&options.data);
+    if options.task == toxicity::ID {
+        return toxicity::run(&data, options.seed, options.check);
+    }
     let task = find(&options.task)?;
-    let examples = task.examples(&Data::new(&options.data))?;
+    let examples = task.examples(&data)?;
     let texts: Vec<String> = examples
         .iter()
         .flat_map(|example| task.texts(&example.record))
@@ -133,7 +138,8 @@ fn find(id: &str) -> Result<&'static dyn Task> {
     match TASKS.iter().find(|task| task.id() == id) {
         Some(task) => Ok(*task),
         None => {
-            let known: Vec<&str> = TASKS.iter().map(|task| task.id()).collect();
+            let mut known: Vec<&str> = TASKS.iter().map(|task| task.id()).collect();
+            known.push(toxicity::ID);
             bail!("there is no task `{id}`; there are {}", known.join(", "))
         }
     }

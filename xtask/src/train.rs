@@ -13,6 +13,7 @@ mod figures;
 mod fit;
 mod levels;
 mod logistic;
+mod refusal;
 mod split;
 mod table;
 mod task;
@@ -31,7 +32,7 @@ use table::Table;
 use task::Task;
 
 /// The one list of tasks.
-const TASKS: &[&dyn Task] = &[];
+const TASKS: &[&dyn Task] = &[&refusal::Refusal];
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {

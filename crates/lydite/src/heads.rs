@@ -27,6 +27,7 @@ pub mod hashed;
 pub mod levels;
 pub mod linear;
 pub mod packed;
+pub mod refusal;
 pub mod trees;
 
 pub use error::HeadError;

@@ -5,8 +5,10 @@
     reason = "a command-line tool talks to its terminal"
 )]
 
+mod accuracy;
 mod agree;
 mod bench;
+mod classifiers;
 mod fuzz;
 mod generate;
 mod measure;
@@ -40,10 +42,14 @@ enum Command {
     Generate(generate::Options),
     /// Measure CPU, memory and results beside an expert's Python script
     Bench(bench::Options),
+    /// Compare local methods with people's labels, beside simple rules
+    Accuracy(accuracy::Options),
     /// Compare the binary with an outside test suite
     Agree(agree::Options),
     /// Judge some records by a real, tiny model behind a real server
     RealModel,
+    /// Test users' own classifiers: safetensors by candle, ONNX files by ONNX Runtime
+    Classifiers,
     /// Fit a head on labelled data, and write its coefficients and model card
     Train(train::Options),
     /// Fuzz the parsers
@@ -59,8 +65,10 @@ fn main() -> ExitCode {
         Command::Tidy => tidy::run(),
         Command::Generate(options) => generate::run(&options),
         Command::Bench(options) => bench::run(&options),
+        Command::Accuracy(options) => accuracy::run(&options),
         Command::Agree(options) => agree::run(&options),
         Command::RealModel => real_model::run(),
+        Command::Classifiers => classifiers::run(),
         Command::Train(options) => train::run(&options),
         Command::Fuzz(options) => fuzz::run(&options),
         Command::Measure(options) => measure::run(&options),

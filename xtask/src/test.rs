@@ -1,7 +1,7 @@
 //! `cargo xtask test`: all that a change has to pass. CI runs this command and nothing else.
 
 use crate::workspace::{Profile, build_lydite, cargo, must_succeed, program, succeeds};
-use crate::{generate, real_model, tidy};
+use crate::{classifiers, generate, real_model, tidy};
 use anyhow::{Context, Result};
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ struct Step {
 }
 
 /// Quick ones first. The tests come last, so that their summary stands at the end of a log.
-const STEPS: [Step; 8] = [
+const STEPS: [Step; 9] = [
     Step {
         name: "formatting",
         says: "cargo fmt --all --check",
@@ -27,7 +27,7 @@ const STEPS: [Step; 8] = [
     },
     Step {
         name: "lints",
-        says: "cargo clippy --workspace --all-targets --features xtask/train -- -D warnings",
+        says: "cargo clippy --workspace --all-targets, with all that is off by default, -- -D warnings",
         run: lints,
     },
     Step {
@@ -44,6 +44,11 @@ const STEPS: [Step; 8] = [
         name: "real model",
         says: "a run judged by SmolLM2-135M behind llama.cpp's server",
         run: real_model::run,
+    },
+    Step {
+        name: "classifiers",
+        says: "cargo test -p lydite-models --features candle,onnx --test classify",
+        run: classifiers::run,
     },
     Step {
         name: "examples in documentation",
@@ -89,7 +94,7 @@ fn lints() -> Result<()> {
         "--workspace",
         "--all-targets",
         "--features",
-        "xtask/train",
+        "xtask/train,lydite-cli/candle,lydite-cli/onnx",
         "--",
         "-D",
         "warnings",

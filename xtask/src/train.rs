@@ -7,7 +7,7 @@
 
 mod calibrate;
 mod card;
-mod data;
+pub(crate) mod data;
 mod embed;
 mod figures;
 mod fit;
@@ -27,7 +27,7 @@ use embed::Embeddings;
 use levels::{PROMISED, WANTED, Way};
 use lydite::heads::File;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use table::Table;
 use task::Task;
 
@@ -41,6 +41,9 @@ pub(crate) struct Options {
     /// The folder of the labelled sets, each a folder with an `open.jsonl`
     #[arg(long)]
     data: PathBuf,
+    /// The folder of the embedder's files, for texts whose embeddings are not in the cache
+    #[arg(long, env = "LYDITE_MODEL_DIR")]
+    model_dir: Option<PathBuf>,
     /// Chooses the folds
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -56,7 +59,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         .iter()
         .flat_map(|example| task.texts(&example.record))
         .collect();
-    let Some(embeddings) = Embeddings::of(task.embedder(), &texts)? else {
+    let Some(embeddings) = Embeddings::of(task.embedder(), options.model_dir.as_deref(), &texts)?
+    else {
         return with_models(options);
     };
     let table = Table::new(task, examples, &embeddings)?;
@@ -131,15 +135,19 @@ fn find(id: &str) -> Result<&'static dyn Task> {
     }
 }
 
-/// The same command by an xtask that links the models.
+/// The same command by an xtask that links the models, in release because it embeds.
 fn with_models(options: &Options) -> Result<()> {
-    let data = options
-        .data
-        .canonicalize()
-        .with_context(|| format!("no folder {}", options.data.display()))?;
+    let absolute = |path: &Path| {
+        path.canonicalize()
+            .with_context(|| format!("there is no folder {}", path.display()))
+    };
     let mut command = workspace::cargo(["run", "--quiet", "--package", "xtask"]);
     command.args(["--features", "train", "--release", "--", "train"]);
-    command.arg(&options.task).arg("--data").arg(data);
+    command.arg(&options.task);
+    command.arg("--data").arg(absolute(&options.data)?);
+    if let Some(folder) = &options.model_dir {
+        command.arg("--model-dir").arg(absolute(folder)?);
+    }
     command.args(["--seed", &options.seed.to_string()]);
     if options.check {
         command.arg("--check");

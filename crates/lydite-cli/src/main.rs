@@ -3,6 +3,7 @@
 //! One command a file under [`commands`]; what they do is in the library.
 
 mod commands;
+mod fetching;
 mod models;
 mod outputs;
 mod terminal;
@@ -39,6 +40,7 @@ enum Command {
     Regrade(commands::regrade::Args),
     Replay(commands::replay::Args),
     Runs(commands::runs::Args),
+    Models(commands::models::Args),
     Cache(commands::cache::Args),
     MockLlm(commands::mock_llm::Args),
     Schema(commands::schema::Args),
@@ -60,6 +62,7 @@ fn main() -> ExitCode {
         Command::Replay(args) => commands::replay::run(&args),
         Command::Cache(args) => commands::cache::run(&args),
         Command::Runs(args) => commands::runs::run(&args),
+        Command::Models(args) => commands::models::run(&args),
         Command::MockLlm(args) => commands::mock_llm::run(args),
         Command::Schema(args) => commands::schema::run(&args),
         Command::Completions(args) => commands::completions::run(&args),

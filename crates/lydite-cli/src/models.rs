@@ -1,12 +1,15 @@
 //! The models of a command: flags, the host, and what a dry run tells.
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use lydite::model::{ModelHost, ModelTotals, SessionOptions};
+use lydite_models::local::supply::Supply;
 use lydite_models::{Host, Warn};
 
 use crate::commands::parse_count;
+use crate::fetching::Fetching;
 use crate::terminal;
 
 /// Flags of commands that ask models.
@@ -21,9 +24,30 @@ pub(crate) struct ModelArgs {
     /// Take no reply from the cache, and keep none in it.
     #[arg(long)]
     no_cache: bool,
-    /// Ask no model beyond this machine: what is not cached is an error.
+    #[command(flatten)]
+    local: LocalArgs,
+}
+
+/// Flags of commands that need the files of models that run on this machine.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct LocalArgs {
+    /// A folder with the files of local models, directly or in one named by the model; also LYDITE_MODEL_DIR.
+    #[arg(long, value_name = "DIR")]
+    model_dir: Option<PathBuf>,
+    /// Ask no model beyond this machine, and fetch none: what is not cached is an error.
     #[arg(long)]
     offline: bool,
+}
+
+impl LocalArgs {
+    /// Where models' files come from; tells of fetches on stderr.
+    pub(crate) fn supply(&self) -> Supply {
+        Supply::from_environment()
+            .model_dir(self.model_dir.clone())
+            .offline(self.offline)
+            .progress(Arc::new(Fetching::default()))
+            .warn(Warn::new(terminal::note))
+    }
 }
 
 impl ModelArgs {
@@ -34,7 +58,8 @@ impl ModelArgs {
                 .map(|calls| usize::try_from(calls).unwrap_or(usize::MAX)),
             budget: self.budget,
             no_cache: self.no_cache,
-            offline: self.offline,
+            offline: self.local.offline,
+            model_dir: self.local.model_dir.clone(),
             ..SessionOptions::default()
         }
     }
@@ -49,7 +74,8 @@ fn parse_budget(text: &str) -> Result<f64, String> {
 
 /// All providers, with the cache in its usual place; warnings go to stderr.
 pub(crate) fn host() -> Arc<dyn ModelHost> {
-    Arc::new(Host::new().warn(Warn::new(terminal::note)))
+    let supply = LocalArgs::default().supply();
+    Arc::new(Host::new().supply(supply).warn(Warn::new(terminal::note)))
 }
 
 /// What a run would ask of models, as a table.

@@ -1,9 +1,12 @@
 //! One attempt at a call: what a provider's file makes, and what the layers above it decide by.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
-use lydite::model::{BoxFuture, ChatReply, ChatRequest, ModelErrorKind, Moderation, Usage};
+use lydite::model::{
+    BoxFuture, ChatReply, ChatRequest, ModelError, ModelErrorKind, Moderation, TokenVectors, Usage,
+};
 
 /// One request and what came of it.
 #[derive(Clone, Debug)]
@@ -89,6 +92,16 @@ pub trait EmbedWire: Send + Sync + fmt::Debug {
         texts: &'a [&'a str],
         timeout: Duration,
     ) -> BoxFuture<'a, Attempt<Vec<Vec<f32>>>>;
+
+    /// The vectors of each text's tokens: [`lydite::model::Embedder::embed_tokens`]. No layer keeps them.
+    fn tokens<'a>(
+        &'a self,
+        _texts: &'a [&'a str],
+    ) -> BoxFuture<'a, Result<Vec<Arc<TokenVectors>>, ModelError>> {
+        let message = format!("{} gives no vectors of tokens", self.name());
+        let error = ModelError::new(ModelErrorKind::Unsupported, message);
+        Box::pin(std::future::ready(Err(error)))
+    }
 }
 
 /// A provider's moderation: one attempt.

@@ -3,10 +3,12 @@
 //! - [`Host`] opens a [session](session) for a run, which makes each model once.
 //! - A call passes the `layers`, one a file: equal calls under way → record of calls → dry run, replay, offline →
 //!   reply cache → meter and budget → retry → limits → wire.
+//! - [`local`] models run in this process.
 //! - A wire is one protocol, one a file under `wires`: one attempt, no retries, no limits.
 
 mod attempt;
 mod layers;
+pub mod local;
 mod place;
 mod providers;
 mod session;

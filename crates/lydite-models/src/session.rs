@@ -7,11 +7,13 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
 use lydite::model::{
-    ApplicationSpec, ChatModel, Embedder, ModelError, ModelErrorKind, ModelHost, ModelSession,
-    ModelSpec, ModelTotals, Moderator, Price, Provider, Reach, SessionOptions, VerdictCache,
+    ApplicationSpec, ChatModel, Classifier, Embedder, ModelError, ModelErrorKind, ModelHost,
+    ModelSession, ModelSpec, ModelTotals, Moderator, Price, Provider, Reach, SessionOptions,
+    VerdictCache,
 };
 use tokio::runtime::{Builder, Runtime};
 
+use crate::attempt::EmbedWire;
 use crate::layers::cache::Cache;
 use crate::layers::chat::{ChatFlights, LayeredChat};
 use crate::layers::key::{Key, SchemaHashes};
@@ -24,6 +26,9 @@ use crate::layers::texts::{
     Embedding, LayeredEmbedder, LayeredModerator, Moderating, TextFlights, Vector,
 };
 use crate::layers::verdicts::Verdicts;
+use crate::local::classify::model::{LocalClassifier, LocalModerator};
+use crate::local::embedder::LocalEmbedder;
+use crate::local::supply::Supply;
 use crate::place;
 use crate::providers::{Providers, Wires};
 use crate::sync::lock;
@@ -43,6 +48,7 @@ const READY: usize = 2;
 pub struct Host {
     wires: Arc<dyn Wires>,
     cache_dir: Option<PathBuf>,
+    supply: Supply,
     warn: Warn,
 }
 
@@ -56,13 +62,21 @@ impl Host {
         Self {
             wires,
             cache_dir: place::cache_dir(),
+            supply: Supply::from_environment(),
             warn: Warn::default(),
         }
     }
 
-    /// Keeps the cache in this folder; without one, nowhere.
+    /// Keeps the cache in this folder, and local models below it; without one, nowhere.
     pub fn cache_dir(mut self, dir: Option<PathBuf>) -> Self {
+        self.supply = self.supply.cache_dir(dir.as_deref());
         self.cache_dir = dir;
+        self
+    }
+
+    /// Where files of local models come from, in place of what the environment says.
+    pub fn supply(mut self, supply: Supply) -> Self {
+        self.supply = supply;
         self
     }
 
@@ -82,6 +96,11 @@ impl Host {
                 .say(&format!("{error}; the run goes on without it"));
         });
         told.ok().map(Arc::new)
+    }
+
+    fn supply_for(&self, options: &SessionOptions) -> Supply {
+        let supply = self.supply.clone().model_dir(options.model_dir.clone());
+        supply.offline(options.offline)
     }
 
     fn fence_key(&self) -> Result<[u8; 32], ModelError> {
@@ -121,6 +140,7 @@ impl ModelHost for Host {
         };
         Ok(Arc::new(Session {
             wires: Arc::clone(&self.wires),
+            supply: self.supply_for(options),
             fence_key: self.fence_key()?,
             concurrency: options.concurrency,
             shared: Arc::new(shared),
@@ -133,6 +153,7 @@ impl ModelHost for Host {
             chats: Mutex::default(),
             embedders: Mutex::default(),
             moderators: Mutex::default(),
+            classifiers: Mutex::default(),
             warn: self.warn.clone(),
         }))
     }
@@ -142,6 +163,7 @@ impl ModelHost for Host {
 #[derive(Debug)]
 struct Session {
     wires: Arc<dyn Wires>,
+    supply: Supply,
     fence_key: [u8; 32],
     concurrency: Option<usize>,
     shared: Arc<Shared>,
@@ -156,6 +178,7 @@ struct Session {
     chats: Memo<Key, LayeredChat>,
     embedders: Memo<Key, LayeredEmbedder>,
     moderators: Memo<Key, LayeredModerator>,
+    classifiers: Memo<Key, LocalClassifier>,
     warn: Warn,
 }
 
@@ -181,12 +204,7 @@ impl ModelSession for Session {
 
     fn embedder(&self, spec: &ModelSpec) -> Result<Arc<dyn Embedder>, ModelError> {
         let make = || {
-            let wire = if self.sends() {
-                self.wires.embed(spec)?
-            } else {
-                self.wires.unsent_embed(spec)?
-            };
-            let wire = Embedding(wire);
+            let wire = Embedding(self.embed_wire(spec)?);
             let size = spec.dimensions.unwrap_or(8) as usize;
             let flights = Arc::clone(&self.embed_flights);
             Ok(LayeredEmbedder::new(wire, self.stack(spec)?, flights, size))
@@ -195,6 +213,12 @@ impl ModelSession for Session {
     }
 
     fn moderator(&self, spec: &ModelSpec) -> Result<Arc<dyn Moderator>, ModelError> {
+        if spec.is_local() {
+            return Ok(Arc::new(LocalModerator::new(
+                self.local_classifier(spec)?,
+                spec,
+            )?));
+        }
         let make = || {
             let wire = if self.sends() {
                 self.wires.moderate(spec)?
@@ -206,6 +230,10 @@ impl ModelSession for Session {
             Ok(LayeredModerator::new(wire, self.stack(spec)?, flights, 1))
         };
         Ok(remember(&self.moderators, hash(spec), make)?)
+    }
+
+    fn classifier(&self, spec: &ModelSpec) -> Result<Arc<dyn Classifier>, ModelError> {
+        Ok(self.local_classifier(spec)?)
     }
 
     fn application(&self, spec: &ApplicationSpec) -> Result<Arc<dyn ChatModel>, ModelError> {
@@ -269,6 +297,29 @@ impl Session {
     /// Whether calls can leave this machine.
     fn sends(&self) -> bool {
         self.shared.mode == Mode::Live
+    }
+
+    fn embed_wire(&self, spec: &ModelSpec) -> Result<Arc<dyn EmbedWire>, ModelError> {
+        if spec.is_local() {
+            let computes = matches!(self.shared.mode, Mode::Live | Mode::Offline);
+            let make = if computes {
+                LocalEmbedder::new
+            } else {
+                LocalEmbedder::unsent
+            };
+            return Ok(Arc::new(make(spec, &self.supply)?));
+        }
+        if self.sends() {
+            self.wires.embed(spec)
+        } else {
+            self.wires.unsent_embed(spec)
+        }
+    }
+
+    fn local_classifier(&self, spec: &ModelSpec) -> Result<Arc<LocalClassifier>, ModelError> {
+        remember(&self.classifiers, hash(spec), || {
+            LocalClassifier::load(spec)
+        })
     }
 
     fn stack(&self, spec: &ModelSpec) -> Result<Stack, ModelError> {

@@ -59,6 +59,7 @@ pub(crate) fn chat(
     Ok(match spec.provider {
         Provider::Command => Arc::new(CommandChat::new(spec)?),
         Provider::Scripted => Arc::new(ScriptedChat::new(spec)?),
+        Provider::Local => return Err(in_process(spec)),
         _ if spec.model.is_empty() => return Err(no_model(spec)),
         Provider::Anthropic => Arc::new(anthropic::chat(spec, environment)?),
         Provider::Gemini => Arc::new(gemini::chat(spec, environment)?),
@@ -70,6 +71,9 @@ pub(crate) fn embed(
     spec: &ModelSpec,
     environment: Environment<'_>,
 ) -> Result<Arc<dyn EmbedWire>, ModelError> {
+    if spec.is_local() {
+        return Err(in_process(spec));
+    }
     if spec.model.is_empty() {
         return Err(no_model(spec));
     }
@@ -81,6 +85,13 @@ pub(crate) fn moderate(
     environment: Environment<'_>,
 ) -> Result<Arc<dyn ModerateWire>, ModelError> {
     Ok(Arc::new(HttpModerator::new(spec, environment)?))
+}
+
+fn in_process(spec: &ModelSpec) -> ModelError {
+    config_error(
+        spec,
+        "models that run in this process embed and classify, through a session; name a provider for this role",
+    )
 }
 
 fn no_model(spec: &ModelSpec) -> ModelError {

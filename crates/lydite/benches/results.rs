@@ -4,11 +4,10 @@ use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 
 use lydite::check::Judged;
-use lydite::evaluator::{Direction, Info, Origin};
+use lydite::evaluator::Info;
 use lydite::fold::{CheckMeta, Fold};
 use lydite::format::{Renderer, ResultsJsonl, WideJsonl};
 use lydite::outcome::{Cell, Explanation, Score, Verdict};
-use lydite::record::FieldSet;
 use lydite::results::{CellView, RecordHead};
 
 fn main() {
@@ -16,21 +15,8 @@ fn main() {
 }
 
 static INFO: Info = Info {
-    models: &[],
-    prompts: &[],
     id: "made_up",
-    aliases: &[],
-    origin: Origin::Field,
-    reads: FieldSet::EMPTY,
-    needs: FieldSet::EMPTY,
-    principal: None,
-    reference_alias: None,
-    direction: Direction::Higher,
-    range: (Some(0.0), Some(1.0)),
-    natural_verdict: true,
-    version: 1,
-    warnings: &[],
-    examples: &[],
+    ..Info::VERDICT
 };
 
 const CHECKS: [&str; 5] = [

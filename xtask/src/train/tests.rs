@@ -14,11 +14,15 @@ struct Granted {
     trees: bool,
 }
 
-const SETS: [Set; 2] = ["even", "odd"].map(|name| Set {
-    name,
-    licence: "CC0-1.0",
-    attribution: "nobody",
-});
+const SETS: [Set; 2] = [set("even"), set("odd")];
+
+const fn set(name: &'static str) -> Set {
+    Set {
+        name,
+        licence: "CC0-1.0",
+        attribution: "nobody",
+    }
+}
 
 impl Task for Granted {
     fn id(&self) -> &'static str {

@@ -6,6 +6,7 @@ pub(crate) mod eval;
 pub(crate) mod evaluators;
 pub(crate) mod init;
 pub(crate) mod mock_llm;
+pub(crate) mod models;
 pub(crate) mod regrade;
 pub(crate) mod replay;
 pub(crate) mod report;

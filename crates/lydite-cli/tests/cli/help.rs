@@ -11,6 +11,7 @@ const COMMANDS: &[&str] = &[
     "report",
     "regrade",
     "runs",
+    "models",
     "mock-llm",
     "schema",
     "completions",
@@ -33,6 +34,9 @@ fn every_command_says_how_it_is_used() {
         "runs list",
         "runs show",
         "runs delete",
+        "models list",
+        "models pull",
+        "models import",
     ] {
         album.add(
             &format!("lydite {command} -h"),

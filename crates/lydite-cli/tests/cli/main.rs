@@ -24,6 +24,7 @@ mod judging_cache;
 mod judging_faults;
 mod judging_replay;
 mod judging_resume;
+mod local_models;
 mod mock_llm;
 mod models;
 mod regrade;

@@ -81,6 +81,18 @@ impl Dir {
             .env_remove("COLUMNS")
             .env_remove("LYDITE_THREADS")
             .env_remove("CLICOLOR_FORCE");
+        // Nor this machine's local models.
+        command.env("HF_HOME", self.path("huggingface"));
+        for name in [
+            "HF_ENDPOINT",
+            "HF_HUB_CACHE",
+            "HUGGINGFACE_HUB_CACHE",
+            "HF_HUB_OFFLINE",
+            "HF_TOKEN",
+            "LYDITE_MODEL_DIR",
+        ] {
+            command.env_remove(name);
+        }
         // Neither this machine's cache nor its keys and proxies.
         command.env("LYDITE_CACHE_DIR", self.path("cache"));
         for name in [

@@ -16,7 +16,7 @@ use std::time::{Duration, SystemTime};
 use hyper_util::client::proxy::matcher::Matcher;
 use lydite::model::{ModelError, ModelErrorKind, ModelSpec};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER};
-use reqwest::{Client, Method, Proxy, Request, Url, redirect};
+use reqwest::{Client, ClientBuilder, Method, Proxy, Request, Url, redirect};
 
 use crate::AttemptError;
 use crate::wires::environment::{Environment, Key};
@@ -366,13 +366,33 @@ fn proxy_of(url: &Url, environment: Environment<'_>) -> Result<Option<ProxyChoic
     }))
 }
 
+/// A client for files at an address, whoever serves it. `connect` is the longest time to a connection, `stall`
+/// that to the next bytes.
+pub(crate) fn download_client(
+    url: &Url,
+    environment: Environment<'_>,
+    connect: Duration,
+    stall: Duration,
+) -> Result<Client, String> {
+    let proxy = proxy_of(url, environment)?;
+    let builder = builder(None, url, proxy.as_ref())?;
+    built(builder.connect_timeout(connect).read_timeout(stall))
+}
+
 fn client(ca_file: Option<&str>, url: &Url, proxy: Option<&ProxyChoice>) -> Result<Client, String> {
+    built(builder(ca_file, url, proxy)?.connect_timeout(CONNECT_TIMEOUT))
+}
+
+fn builder(
+    ca_file: Option<&str>,
+    url: &Url,
+    proxy: Option<&ProxyChoice>,
+) -> Result<ClientBuilder, String> {
     let mut builder = Client::builder()
         .user_agent(concat!("lydite/", env!("CARGO_PKG_VERSION")))
         .tls_backend_preconfigured(tls::configuration(ca_file)?)
         .redirect(redirect::Policy::none())
         .pool_max_idle_per_host(usize::MAX)
-        .connect_timeout(CONNECT_TIMEOUT)
         .tcp_nodelay(true);
     // Without a variable, what the system is set to holds (macOS, Windows).
     if proxy.is_some() || provider::is_loopback(url) {
@@ -381,6 +401,10 @@ fn client(ca_file: Option<&str>, url: &Url, proxy: Option<&ProxyChoice>) -> Resu
     if let Some(choice) = proxy {
         builder = builder.proxy(choice.proxy.clone());
     }
+    Ok(builder)
+}
+
+fn built(builder: ClientBuilder) -> Result<Client, String> {
     builder
         .build()
         .map_err(|error| format!("no HTTP client: {}", error.without_url()))

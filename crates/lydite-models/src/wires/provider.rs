@@ -123,9 +123,9 @@ pub(crate) fn base_url(spec: &ModelSpec) -> Option<&str> {
         .map(|url| url.trim().trim_end_matches('/'))
 }
 
-/// Whether a model is served by this machine.
+/// Whether a model is served by this machine, or by this process.
 pub(crate) fn is_local(spec: &ModelSpec) -> bool {
-    base_url(spec).is_some_and(is_local_address)
+    spec.is_local() || base_url(spec).is_some_and(is_local_address)
 }
 
 /// Whether an address is this machine's.

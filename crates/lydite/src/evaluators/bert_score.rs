@@ -7,10 +7,10 @@ use super::embeddings::{embedding, why_not};
 use super::lynxius::not_blank;
 use super::options::rounded;
 use crate::evaluator::{
-    Batched, Direction, Evaluator, Example, Got, Info, Needs, Origin, ParamErrors, Prepare, Role,
-    Scorer, Scratch, best_reference, text_of,
+    Batched, Direction, Evaluator, Example, Got, Info, Local, Needs, Origin, ParamErrors, Prepare,
+    Role, Scorer, Scratch, best_reference, text_of,
 };
-use crate::outcome::{Cell, Evidence, Explanation};
+use crate::outcome::{Cell, Code, Evidence, Explanation};
 use crate::record::{Field, FieldSet, Row};
 use crate::stats::vectors::{VectorError, dot, norm};
 use crate::text::segment::{Segment, sentences, words};
@@ -30,7 +30,7 @@ use crate::text::segment::{Segment, sentences, words};
 /// counts. It only measures unless a `threshold` is set.
 ///
 /// ## Limits
-/// A word that is embedded by itself has no context: *bank* is one bank. Word order does not count. Many models find any two
+/// A word that is embedded by itself has no context: *bank* is one bank (the built-in embedder has it in context). Word order does not count. Many models find any two
 /// words rather alike, so compare scores of one model only. Costs one embedding a different token.
 ///
 /// ## References
@@ -59,6 +59,11 @@ enum Level {
     Sentence,
 }
 
+const IN_CONTEXT: &str = "\
+With the built-in embedder and `level: word` the tokens are its word pieces, and each has the vector that it gets in \
+its sentence: *bank* beside *river* is not *bank* beside *loan*. That is BERTScore as its authors define it, without \
+their rescaling and weights. Texts are read up to 256 word pieces; English.";
+
 fn presence_threshold() -> f64 {
     0.65
 }
@@ -72,6 +77,20 @@ impl Evaluator for BertScore {
         principal: Some("level"),
         natural_verdict: false,
         models: &[Role::Embedder],
+        locals: &[Local {
+            method: "minilm-tokens",
+            version: 1,
+            replaces: Role::Embedder,
+            models: &[Role::Embedder],
+            docs: IN_CONTEXT,
+            examples: &[Example {
+                title: "the same words twice over",
+                params: "threshold: 0.99",
+                record: r#"{"output": "Refunds take 5 days.", "reference": "Refunds take 5 days."}"#,
+                expect: r#"{"verdict": "pass", "score": 1}"#,
+                ..Example::PLAIN
+            }],
+        }],
         examples: &[
             Example {
                 title: "the same words in another order",
@@ -98,34 +117,53 @@ impl Evaluator for BertScore {
         ..Info::VERDICT
     };
 
-    fn prepare(self, _: &Prepare<'_>) -> Result<Scorer, ParamErrors> {
-        Ok(Scorer::batched(EachAlone {
+    fn prepare(self, cx: &Prepare<'_>) -> Result<Scorer, ParamErrors> {
+        Ok(Scorer::batched(ByOverlap {
             level: self.level,
             presence_threshold: self.presence_threshold,
+            in_context: cx.local.is_some() && self.level == Level::Word,
         }))
     }
 }
 
-/// Embeds each token by itself, as models behind an API do.
-struct EachAlone {
+struct ByOverlap {
     level: Level,
     presence_threshold: f64,
+    /// Word pieces with vectors of their own, as the built-in embedder gives them; else each token is embedded by
+    /// itself, as models behind an API do.
+    in_context: bool,
 }
 
-impl EachAlone {
-    fn vectors<'g>(tokens: &[Segment<'_>], got: &Got<'g>) -> Result<Vec<&'g [f32]>, Cell> {
-        tokens
-            .iter()
-            .map(|token| embedding(got, token.text))
-            .collect()
+/// A text's tokens and their vectors.
+struct Tokens<'g> {
+    /// Characters, from and to.
+    spans: Vec<[usize; 2]>,
+    vectors: Vec<&'g [f32]>,
+}
+
+impl ByOverlap {
+    fn tokens<'g>(&self, text: &str, got: &Got<'g>) -> Result<Tokens<'g>, Cell> {
+        if self.in_context {
+            return in_context(text, got);
+        }
+        let tokens = self.level.split(text);
+        let vectors = tokens.iter().map(|token| embedding(got, token.text));
+        Ok(Tokens {
+            vectors: vectors.collect::<Result<_, _>>()?,
+            spans: tokens
+                .iter()
+                .map(|token| [token.start, token.end])
+                .collect(),
+        })
     }
 
     /// The overlap with the reference that fits best, and which that is.
     fn best(&self, row: &Row<'_>, got: &Got<'_>) -> Result<(Overlap, usize), Cell> {
-        let output = Self::vectors(&self.level.split(output_of(row)?), got)?;
+        let output = self.tokens(output_of(row)?, got)?;
         let overlap_with = |reference: &str| {
-            let reference = Self::vectors(&self.level.split(reference), got)?;
-            overlap(&reference, &output).map_err(|error| Cell::Errored(error.into()))
+            let reference = self.tokens(reference, got)?;
+            overlap(&reference.vectors, &output.vectors)
+                .map_err(|error| Cell::Errored(error.into()))
         };
         let mut best: Option<Overlap> = None;
         let (cell, index) =
@@ -144,13 +182,14 @@ impl EachAlone {
         best.map(|best| (best, index)).ok_or(cell)
     }
 
-    fn evidence(&self, overlap: &Overlap, reference: &str) -> Evidence {
-        let tokens = self.level.split(reference);
-        let missing: Vec<[usize; 2]> = tokens
-            .iter()
+    fn evidence(&self, overlap: &Overlap, reference: &str, got: &Got<'_>) -> Evidence {
+        let spans = self.tokens(reference, got).map(|tokens| tokens.spans);
+        let missing: Vec<[usize; 2]> = spans
+            .unwrap_or_default()
+            .into_iter()
             .zip(&overlap.reference)
             .filter(|(_, best)| **best < self.presence_threshold)
-            .map(|(token, _)| [token.start, token.end])
+            .map(|(span, _)| span)
             .collect();
         Evidence::new("bert_score")
             .set("precision", overlap.precision())
@@ -159,10 +198,30 @@ impl EachAlone {
     }
 }
 
-impl Batched for EachAlone {
+/// The word pieces of a text, each with the vector that it has in its context.
+fn in_context<'g>(text: &str, got: &Got<'g>) -> Result<Tokens<'g>, Cell> {
+    match got.tokens(text) {
+        Some(Ok(said)) => Ok(Tokens {
+            spans: said
+                .spans
+                .iter()
+                .map(|span| [span.start, span.end])
+                .collect(),
+            vectors: said.vectors.iter().map(|vector| &**vector).collect(),
+        }),
+        Some(Err(error)) => Err(Cell::Errored(Code::Model(error.kind))),
+        None => Err(Cell::Errored(Code::NothingToJudge)),
+    }
+}
+
+impl Batched for ByOverlap {
     fn needs<'r>(&self, row: &Row<'r>, needs: &mut Needs<'r>) {
         let Ok(output) = output_of(row) else { return };
         for text in std::iter::once(output).chain(row.references().iter().copied()) {
+            if self.in_context {
+                needs.embed_tokens(text);
+                continue;
+            }
             for token in self.level.split(text) {
                 needs.embed(token.text);
             }
@@ -181,6 +240,12 @@ impl Batched for EachAlone {
             let texts = output_of(row)
                 .into_iter()
                 .chain(row.references().iter().copied());
+            if self.in_context {
+                let failed = texts.into_iter().find_map(|text| got.tokens(text)?.err());
+                return failed.map_or_else(Explanation::default, |error| {
+                    Explanation::reason(error.message.clone())
+                });
+            }
             let tokens = texts.flat_map(|text| self.level.split(text));
             return why_not(got, tokens.map(|token| token.text));
         };
@@ -191,7 +256,7 @@ impl Batched for EachAlone {
             rounded(overlap.precision()),
             rounded(overlap.recall())
         );
-        let explanation = Explanation::reason(reason).with(self.evidence(&overlap, reference));
+        let explanation = Explanation::reason(reason).with(self.evidence(&overlap, reference, got));
         if row.references().len() < 2 {
             return explanation;
         }
@@ -298,7 +363,6 @@ fn mean(values: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outcome::Code;
 
     #[test]
     fn by_hand() {

@@ -12,6 +12,7 @@ use crate::suite::gate::Gate;
 
 const INFO: Info = Info {
     models: &[],
+    locals: &[],
     prompts: &[],
     id: "made_up",
     aliases: &[],

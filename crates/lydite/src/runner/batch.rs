@@ -222,11 +222,32 @@ async fn classes_of(
         .collect();
     let size = model.batch().max(1);
     let batches = pairs.chunks(size).zip(keys.chunks(size));
-    let asked = join_all(batches.map(|(pairs, keys)| async move {
+    let asked = join_all(batches.map(|(pairs, keys)| split_pairs(pairs, keys, model)));
+    gather(asked.await.into_iter().flatten().collect())
+}
+
+/// As [`split`], for pairs with their keys.
+fn split_pairs<'a>(
+    pairs: &'a [(&'a str, Option<&'a str>)],
+    keys: &'a [Cow<'a, str>],
+    model: &'a dyn Classifier,
+) -> LocalBoxFuture<'a, Vec<(Vec<&'a str>, Answer<Arc<[f32]>>)>> {
+    Box::pin(async move {
         let said = model.classify(pairs).await;
-        (keys.iter().map(|key| &**key).collect(), said.map(free))
-    }));
-    gather(asked.await)
+        match &said {
+            Err(error) if pairs.len() > 1 && is_refused(error) => {
+                let middle = pairs.len() / 2;
+                let (left, right) = pairs.split_at(middle);
+                let (left_keys, right_keys) = keys.split_at(middle);
+                let left = split_pairs(left, left_keys, model);
+                let right = split_pairs(right, right_keys, model);
+                let (mut left, right) = join(left, right).await;
+                left.extend(right);
+                left
+            }
+            _ => vec![(keys.iter().map(|key| &**key).collect(), said.map(free))],
+        }
+    })
 }
 
 /// What costs no call.
@@ -289,16 +310,8 @@ fn split<'a, T: 'a>(
 ) -> LocalBoxFuture<'a, Vec<(Vec<&'a str>, Answer<T>)>> {
     Box::pin(async move {
         let answer = model.ask(batch).await;
-        let refused = |error: &ModelError| {
-            matches!(
-                error.kind,
-                ModelErrorKind::ContextLength
-                    | ModelErrorKind::BadRequest
-                    | ModelErrorKind::ContentFilter
-            )
-        };
         match &answer {
-            Err(error) if batch.len() > 1 && refused(error) => {
+            Err(error) if batch.len() > 1 && is_refused(error) => {
                 let (left, right) = batch.split_at(batch.len() / 2);
                 let (mut left, right) = join(split(left, model), split(right, model)).await;
                 left.extend(right);
@@ -307,6 +320,14 @@ fn split<'a, T: 'a>(
             _ => vec![(batch.to_vec(), answer)],
         }
     })
+}
+
+/// Whether one of the texts is at fault.
+const fn is_refused(error: &ModelError) -> bool {
+    matches!(
+        error.kind,
+        ModelErrorKind::ContextLength | ModelErrorKind::BadRequest | ModelErrorKind::ContentFilter
+    )
 }
 
 type Answer<T> = Result<(Vec<T>, Usage, bool), ModelError>;

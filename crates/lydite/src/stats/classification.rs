@@ -243,9 +243,10 @@ mod tests {
                     wins += if yes > no { 1.0 } else if yes == no { 0.5 } else { 0.0 };
                 }
             }
-            match roc_auc(&scored) {
-                Some(area) => prop_assert!((area - wins / pairs).abs() < 1e-12),
-                None => prop_assert_eq!(pairs, 0.0),
+            if let Some(area) = roc_auc(&scored) {
+                prop_assert!((area - wins / pairs).abs() < 1e-12);
+            } else {
+                prop_assert_eq!(pairs, 0.0);
             }
         }
     }

@@ -6,6 +6,7 @@
 
 pub mod classification;
 pub mod clusters;
+pub mod correlation;
 pub mod ids;
 pub mod interval;
 pub mod quantile;

@@ -92,12 +92,6 @@ impl SuiteModels {
         }
     }
 
-    /// Whether there is a model at all.
-    pub fn are_named(&self) -> bool {
-        let roles = [&self.embedder, &self.moderator, &self.classifier, &self.nli];
-        !self.judges.is_empty() || !self.named.is_empty() || roles.iter().any(|role| role.is_some())
-    }
-
     /// What `moderator:` says.
     pub(super) const fn moderation(&self) -> Moderation {
         self.moderation

@@ -171,8 +171,8 @@ const WRONG: &[(&str, &str)] = &[
         "checks:\n  - criteria: helpfulness\n  - {evaluatorType: criteria, criteria: depth}\n",
     ),
     (
-        "no embedder",
-        "models: {embedder: local}\nchecks: [embedding_distance]\n",
+        "a classifier that is none",
+        "models: {nli: openai/x}\nchecks: [embedding_distance]\n",
     ),
     (
         "models of wrong kinds",
@@ -625,7 +625,7 @@ fn checks_beside_a_suite_ask_its_models() {
     assert!(
         alone
             .to_string()
-            .contains("--check:1:1: `criteria` needs a judge"),
+            .contains("--check:1:1: `criteria` needs models.judge"),
         "{alone}"
     );
 }

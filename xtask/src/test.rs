@@ -1,8 +1,6 @@
 //! `cargo xtask test`: all that a change has to pass. CI runs this command and nothing else.
 
-use crate::workspace::{
-    Profile, build_lydite, cargo, must_succeed, output_of, program, succeeds,
-};
+use crate::workspace::{Profile, build_lydite, cargo, must_succeed, output_of, program, succeeds};
 use crate::{classifiers, generate, real_model, tidy};
 use anyhow::{Context, Result};
 use std::time::{Duration, Instant};

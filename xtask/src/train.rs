@@ -15,6 +15,7 @@ mod grounding;
 mod levels;
 mod logistic;
 mod matching;
+mod refusal;
 mod split;
 mod table;
 mod task;
@@ -34,7 +35,11 @@ use table::Table;
 use task::Task;
 
 /// The one list of tasks.
-const TASKS: &[&dyn Task] = &[&grounding::Grounding, &matching::Matching];
+const TASKS: &[&dyn Task] = &[
+    &grounding::Grounding,
+    &matching::Matching,
+    &refusal::Refusal,
+];
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {

@@ -11,6 +11,7 @@ pub(crate) mod data;
 mod embed;
 mod figures;
 mod fit;
+mod grounding;
 mod levels;
 mod logistic;
 mod matching;
@@ -32,7 +33,7 @@ use table::Table;
 use task::Task;
 
 /// The one list of tasks.
-const TASKS: &[&dyn Task] = &[&matching::Matching];
+const TASKS: &[&dyn Task] = &[&grounding::Grounding, &matching::Matching];
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {

@@ -23,6 +23,7 @@
 
 mod error;
 pub mod file;
+pub mod grounding;
 pub mod hashed;
 pub mod levels;
 pub mod linear;

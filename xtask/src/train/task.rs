@@ -114,6 +114,7 @@ impl Borrowed<'_> {
 #[derive(Clone, Debug)]
 pub(crate) enum Recipe {
     Linear(LinearRecipe),
+    Signed(SignedRecipe),
     Trees(TreesRecipe),
 }
 
@@ -129,6 +130,17 @@ pub(crate) struct LinearRecipe {
     pub(crate) ngrams: f64,
     /// Which n-grams of which text, by its name in [`Names::texts`].
     pub(crate) blocks: Vec<(&'static str, Ngrams)>,
+}
+
+/// Logistic regression whose dense features may speak in one direction only, as is known of them beforehand: what then
+/// holds on one set alone can't turn them round.
+#[derive(Clone, Debug)]
+pub(crate) struct SignedRecipe {
+    pub(crate) linear: LinearRecipe,
+    /// Dense features whose weight is not negative.
+    pub(crate) rising: &'static [&'static str],
+    /// Those whose weight is not positive.
+    pub(crate) falling: &'static [&'static str],
 }
 
 /// Gradient boosting of the logistic loss by second-order trees.

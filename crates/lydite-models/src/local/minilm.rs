@@ -100,7 +100,7 @@ impl MiniLm {
             let bert = Bert::load(config, &weights, arch, threads);
             (pieces.join(), bert)
         });
-        // The crate that reads the file panics on some malformed ones.
+        // See there: a panic is that of a malformed file.
         let pieces = pieces.map_err(|_| LocalError::Malformed {
             path: path.clone(),
             reason: "its reader gave up".to_owned(),

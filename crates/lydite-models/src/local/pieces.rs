@@ -32,6 +32,8 @@ pub(super) struct Cut {
 
 impl Pieces {
     /// Reads the file's text.
+    ///
+    /// The crate that does it panics on some malformed files, here at the latest and never while texts are cut.
     pub(super) fn parse(
         path: &Path,
         text: &[u8],
@@ -52,12 +54,15 @@ impl Pieces {
                 "it adds {added} pieces to each text, of at most {longest}"
             )));
         }
-        Ok(Self {
+        let pieces = Self {
             tokenizer,
             longest,
             added,
             vocabulary,
-        })
+        };
+        // Pieces that are added but not told of are missed by any text.
+        drop(pieces.ids("a"));
+        Ok(pieces)
     }
 
     /// The numbers of a text's pieces.

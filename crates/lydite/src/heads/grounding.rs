@@ -269,3 +269,138 @@ fn first_person(statement: &Statement<'_>) -> f64 {
 const OWN: [&str; 9] = [
     "i", "my", "me", "mine", "myself", "i'm", "i've", "i'll", "i'd",
 ];
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn checks(source: &str, statement: &str) -> Vec<&'static str> {
+        let sources = Sources::new([source], "");
+        let measured = measure(statement, &sources);
+        measured
+            .findings
+            .iter()
+            .map(|finding| finding.check.name())
+            .collect()
+    }
+
+    #[test]
+    fn each_check_fires_on_its_edit_and_not_without() {
+        let table: [(&str, &str, &[&str]); 16] = [
+            ("Refunds take 5 days.", "Refunds take 5 days.", &[]),
+            (
+                "Refunds take 5 days.",
+                "Refunds take 7 days.",
+                &["unseen_number"],
+            ),
+            ("Refunds take 5 days.", "Refunds take five days.", &[]),
+            (
+                "The pool is 50 m long.",
+                "The pool is 50 km long.",
+                &["other_unit"],
+            ),
+            (
+                "It has 3 doors and 5 windows.",
+                "It has 5 doors and 3 windows.",
+                &["other_number", "other_number"],
+            ),
+            (
+                "Ms Okafor paid the fee.",
+                "Ms Lindqvist paid the fee.",
+                &["unseen_name"],
+            ),
+            (
+                "Maria sings in the choir.",
+                "Anna sings in the choir.",
+                &["unseen_name"],
+            ),
+            ("Checks are made daily.", "Daily checks are made.", &[]),
+            (
+                "The lamp works outdoors.",
+                "The lamp does not work outdoors.",
+                &["negation"],
+            ),
+            (
+                "The lamp does not work outdoors.",
+                "The lamp works outdoors.",
+                &["negation"],
+            ),
+            (
+                "The lamp cannot work outdoors.",
+                "The lamp does not work outdoors.",
+                &[],
+            ),
+            ("Prices rose in May.", "Prices fell in May.", &["antonym"]),
+            (
+                "The bridge is stable.",
+                "The bridge is unstable.",
+                &["antonym"],
+            ),
+            ("The bridge is unstable.", "The bridge is not stable.", &[]),
+            (
+                "Ana praised Tomas.",
+                "Tomas praised Ana.",
+                &["swapped_names"],
+            ),
+            (
+                "Ana and Tomas praised it.",
+                "Tomas and Ana praised it.",
+                &[],
+            ),
+        ];
+        for (source, statement, expected) in table {
+            assert_eq!(
+                checks(source, statement),
+                expected,
+                "{statement} ({source})"
+            );
+        }
+    }
+
+    #[test]
+    fn a_refuted_statement_is_improbable_however_much_of_it_stands_there() {
+        let sources = Sources::new(["The store in Leeds closes at 9 pm on Sundays."], "");
+        let of = |statement: &str| measure(statement, &sources).probability(head().unwrap());
+        assert!(of("The store in Leeds closes at 9 pm on Sundays.") > 0.5);
+        assert!(of("The store in Leeds closes at 8 pm on Sundays.") <= REFUTED);
+    }
+
+    #[test]
+    fn languages_are_told_by_their_small_words() {
+        let table = [
+            ("The store closes at nine.", true),
+            ("Penguins huddle together.", true),
+            (
+                "La Rochelle and de Gaulle are names in this sentence.",
+                true,
+            ),
+            ("Der Laden schließt um neun und öffnet nicht mehr.", false),
+            ("Le magasin est fermé et la cour aussi.", false),
+            ("店は九時に閉まります。", false),
+            ("Магазин закрывается в девять.", false),
+        ];
+        for (text, expected) in table {
+            assert_eq!(is_english(text), expected, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_texts_give_finite_features(source in "\\PC{0,80}", statement in "\\PC{0,80}") {
+            let sources = Sources::new([source.as_str()], &statement);
+            let measured = measure(&statement, &sources);
+            prop_assert_eq!(measured.dense.len(), NAMES.dense.len());
+            prop_assert!(measured.dense.iter().all(|value| value.is_finite()));
+        }
+
+        #[test]
+        fn what_stands_there_word_for_word_is_never_refuted(
+            words in prop::collection::vec("[a-z]{2,9}|[A-Z][a-z]{2,8}|[0-9]{1,4}", 1..12)
+        ) {
+            let text = format!("{}.", words.join(" "));
+            prop_assert_eq!(checks(&text, &text), Vec::<&str>::new());
+        }
+    }
+}

@@ -137,7 +137,7 @@ impl Quantity {
             Family::Duration | Family::Months | Family::ImperialLength | Family::ImperialMass
         );
         let value = self.number()? * large.factor / small.factor + number;
-        (fits && compound).then(|| Self {
+        (fits && compound).then_some(Self {
             span: self.span.start..part.span.end,
             value: Value::Number(value),
             unit: Some(small),

@@ -50,10 +50,13 @@ impl Facts {
     }
 
     fn found(&mut self, check: Check, detail: impl Into<String>) {
-        self.findings.push(Finding {
+        let finding = Finding {
             check,
             detail: detail.into(),
-        });
+        };
+        if !self.findings.contains(&finding) {
+            self.findings.push(finding);
+        }
     }
 
     fn number(
@@ -80,7 +83,7 @@ impl Facts {
                     && !said.iter().any(|said| said.agrees(other))
             });
             self.numbers_elsewhere += f64::from(u8::from(!same && other));
-            if !same && counts_otherwise(statement, sources, near, quantity) {
+            if counts_otherwise(statement, sources, near, quantity) {
                 self.found(Check::OtherNumber, text);
             }
         } else if relates(Relation::OtherUnit) {

@@ -48,8 +48,8 @@ pub(crate) struct Options {
     /// The folder of the labelled sets, each a folder with an `open.jsonl`
     #[arg(long)]
     data: PathBuf,
-    /// The folder of the embedder's files, for texts whose embeddings are not in the cache
-    #[arg(long, env = "LYDITE_MODEL_DIR")]
+    /// The folder of the embedder's files, in place of the usual places
+    #[arg(long)]
     model_dir: Option<PathBuf>,
     /// Chooses the folds
     #[arg(long, default_value_t = 1)]

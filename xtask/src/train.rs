@@ -15,9 +15,11 @@ mod grounding;
 mod levels;
 mod logistic;
 mod matching;
+mod refusal;
 mod split;
 mod table;
 mod task;
+mod toxicity;
 mod trees;
 mod write;
 
@@ -33,7 +35,11 @@ use table::Table;
 use task::Task;
 
 /// The one list of tasks.
-const TASKS: &[&dyn Task] = &[&grounding::Grounding, &matching::Matching];
+const TASKS: &[&dyn Task] = &[
+    &grounding::Grounding,
+    &matching::Matching,
+    &refusal::Refusal,
+];
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
@@ -54,8 +60,12 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
+    let data = Data::new(&options.data);
+    if options.task == toxicity::ID {
+        return toxicity::run(&data, options.seed, options.check);
+    }
     let task = find(&options.task)?;
-    let examples = task.examples(&Data::new(&options.data))?;
+    let examples = task.examples(&data)?;
     let texts: Vec<String> = examples
         .iter()
         .flat_map(|example| task.texts(&example.record))
@@ -133,7 +143,8 @@ fn find(id: &str) -> Result<&'static dyn Task> {
     match TASKS.iter().find(|task| task.id() == id) {
         Some(task) => Ok(*task),
         None => {
-            let known: Vec<&str> = TASKS.iter().map(|task| task.id()).collect();
+            let mut known: Vec<&str> = TASKS.iter().map(|task| task.id()).collect();
+            known.push(toxicity::ID);
             bail!("there is no task `{id}`; there are {}", known.join(", "))
         }
     }

@@ -29,6 +29,8 @@ pub mod levels;
 pub mod linear;
 pub mod matching;
 pub mod packed;
+pub mod refusal;
+pub mod toxicity;
 pub mod trees;
 
 pub use error::HeadError;

@@ -101,7 +101,7 @@ impl Task for Matching {
 
     fn recipe(&self) -> Recipe {
         Recipe::Linear(LinearRecipe {
-            dense: 100.0,
+            dense: 1000.0,
             embeddings: 1.0,
             ngrams: 1.0,
             blocks: Vec::new(),
@@ -111,7 +111,7 @@ impl Task for Matching {
     /// Fails are right 9 times in 10 on EVOUNA well above this, on NQ-301 nowhere (see the limits). At this level the
     /// verdicts of either set are right 9 times in 10, passes and fails together.
     fn highest_fail(&self) -> Option<f64> {
-        Some(0.09)
+        Some(0.1)
     }
 }
 

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::entailed::{Entailed, NLI};
 use super::grounded::{Grounded, LOCAL};
 use super::prompts::prompt;
 use super::seen::{self, query_if_any};
@@ -132,11 +133,14 @@ impl Evaluator for Faithfulness {
                 ..Example::PLAIN
             },
         ],
-        locals: &[LOCAL],
+        locals: &[NLI, LOCAL],
         ..Info::JUDGED
     };
 
     fn prepare(self, cx: &Prepare<'_>) -> Result<Scorer, ParamErrors> {
+        if cx.local.is_some_and(|local| local.method == NLI.method) {
+            return Ok(Scorer::batched(Entailed));
+        }
         if cx.local.is_some() {
             let head =
                 grounding::head().map_err(|error| ParamErrors::one("", error.to_string()))?;

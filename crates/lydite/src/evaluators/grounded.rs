@@ -244,7 +244,7 @@ impl Grounded {
     }
 }
 
-const NO_SOURCES: &str =
+pub(super) const NO_SOURCES: &str =
     "there is no system message, tool turn or context to hold the response against";
 
 /// Where the sentence stands that has most of a statement.

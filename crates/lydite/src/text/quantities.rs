@@ -123,10 +123,12 @@ impl Quantity {
         self.relation(other) == Relation::Same
     }
 
-    /// `3 hours and 48 minutes` is one quantity of minutes.
+    /// `3 hours and 48 minutes` is one quantity of minutes, and `5 ft 6 in` one of inches.
     fn joined(&self, text: &str, part: &Self) -> Option<Self> {
         let between = text.get(self.span.end..part.span.start)?.trim();
-        let (large, small) = (self.unit?, part.unit?);
+        let (large, number) = (self.unit?, part.number()?);
+        let inches = large.name == "foot" && number < 12.0;
+        let small = part.unit.or(units::INCH.filter(|_| inches))?;
         let fits = large.family == small.family
             && large.factor > small.factor
             && matches!(between, "" | "and" | ",");
@@ -134,10 +136,11 @@ impl Quantity {
             large.family,
             Family::Duration | Family::Months | Family::ImperialLength | Family::ImperialMass
         );
-        let value = self.number()? * large.factor / small.factor + part.number()?;
-        (fits && compound).then(|| Self {
+        let value = self.number()? * large.factor / small.factor + number;
+        (fits && compound).then_some(Self {
             span: self.span.start..part.span.end,
             value: Value::Number(value),
+            unit: Some(small),
             ..*part
         })
     }
@@ -658,7 +661,7 @@ mod tests {
                 "3 hours and 48 minutes",
                 &["3 hours and 48 minutes|Duration 228 min"],
             ),
-            ("5 ft 10 in.", &["5 ft|Number 5 foot", "10|Number 10"]),
+            ("5 ft 10 in.", &["5 ft 10|Number 70 inch"]),
             (
                 "the 1979–80 season",
                 &["1979|Number 1979", "80|Number 1980"],

@@ -6,7 +6,7 @@ use super::align::{Aligned, Asked, dice};
 use super::opposites::{are_opposite, has_opposite};
 use super::words::{Item, Said, Sentence};
 use crate::text::names::Evidence;
-use crate::text::quantities::{Quantity, Relation, Value};
+use crate::text::quantities::{Relation, Value};
 
 /// What disagrees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub enum Kind {
     Unit,
     Name,
     Negation,
-    /// The names are the same, but have changed places.
+    /// Names or numbers are the same, but have changed places.
     Order,
 }
 
@@ -23,9 +23,9 @@ pub enum Kind {
 #[derive(Clone, Debug)]
 pub struct Check {
     pub kind: Kind,
-    /// What the reference says, in bytes.
+    /// What the reference says, in bytes of it.
     pub wanted: Range<usize>,
-    /// What the response says in its place, in bytes.
+    /// What the response says in its place, in bytes of it.
     pub said: Range<usize>,
 }
 
@@ -107,13 +107,8 @@ fn quantities(pair: &Pair<'_>) -> Vec<Check> {
         let Some(wanted) = &item.quantity else {
             continue;
         };
-        if anywhere.score > 0.0
-            || pair
-                .output
-                .items
-                .iter()
-                .any(|said| near(wanted, said, pair.output))
-        {
+        let near = |said: &Item| is_near(item, said, pair) || is_within(item, said, pair);
+        if anywhere.score > 0.0 || pair.output.items.iter().any(near) {
             continue;
         }
         let others = pair.said().iter().filter(|said| is_new(said, pair));
@@ -149,9 +144,45 @@ fn is_new(said: &Item, pair: &Pair<'_>) -> bool {
     !known.into_iter().any(|known| known.agrees(quantity)) && !pair.asked.says(said)
 }
 
-/// Rounded: `about 4` for 3.99, or fewer decimals.
-fn near(wanted: &Quantity, said: &Item, output: &Said<'_>) -> bool {
-    const ABOUT: [&str; 12] = [
+/// Rounded: `about 4` for 3.9, or fewer decimals.
+fn is_near(item: &Item, said: &Item, pair: &Pair<'_>) -> bool {
+    let (Some(a), Some(b)) = (number(item), number(said)) else {
+        return false;
+    };
+    let unit = |item: &Item| item.quantity.as_ref()?.unit.map(|unit| unit.name);
+    let same_unit = unit(item).is_none() || unit(said).is_none() || unit(item) == unit(said);
+    let about = is_about(pair.output, said) || is_about(pair.reference, item);
+    let apart = (a - b).abs();
+    let rounded = (b == a.round() || a == b.round()) && a != b && apart < 0.5;
+    same_unit && (rounded || (about && apart <= 0.03 * a.abs()))
+}
+
+/// Whether a number lies in the range that the reference's begins or ends (`10–12 years`).
+fn is_within(item: &Item, said: &Item, pair: &Pair<'_>) -> bool {
+    let Some(said) = number(said) else {
+        return false;
+    };
+    let mut ranges = pair.wanted().windows(2).filter_map(|ends| match ends {
+        [begin, end] if begin.span == item.span || end.span == item.span => {
+            let between = pair.reference.slice(&(begin.span.end..end.span.start));
+            let range = matches!(between.trim(), "-" | "–" | "—");
+            range.then(|| number(begin).zip(number(end))).flatten()
+        }
+        _ => None,
+    });
+    ranges.any(|(low, high)| (low..=high).contains(&said))
+}
+
+fn number(item: &Item) -> Option<f64> {
+    match item.quantity.as_ref()?.value {
+        Value::Number(number) => Some(number),
+        Value::Time { .. } | Value::Date(_) => None,
+    }
+}
+
+/// Whether a text says that it isn't exact here.
+fn is_about(text: &Said<'_>, item: &Item) -> bool {
+    const ABOUT: &[&str] = &[
         "about",
         "approximately",
         "around",
@@ -165,35 +196,24 @@ fn near(wanted: &Quantity, said: &Item, output: &Said<'_>) -> bool {
         "~",
         "approx.",
     ];
-    let Some(other) = &said.quantity else {
-        return false;
-    };
-    let (Value::Number(a), Value::Number(b)) = (wanted.value, other.value) else {
-        return false;
-    };
-    let unit = match (wanted.unit, other.unit) {
-        (Some(a), Some(b)) => a.name == b.name,
-        _ => true,
-    };
-    let from = output
+    let from = text
         .text
-        .floor_char_boundary(said.span.start.saturating_sub(20));
-    let before = output.slice(&(from..said.span.start)).to_lowercase();
-    let about = ABOUT.iter().any(|word| before.trim_end().ends_with(word));
-    let rounded = b == a.round() || a == b.round();
-    unit && ((about && (a - b).abs() <= 0.05 * a.abs())
-        || (rounded && a != b && (a - b).abs() < 0.5))
+        .floor_char_boundary(item.span.start.saturating_sub(20));
+    let before = text.slice(&(from..item.span.start)).to_lowercase();
+    ABOUT.iter().any(|word| before.trim_end().ends_with(word))
 }
 
 /// A name whose words are missing while another name stands in the same sentence.
 fn name(pair: &Pair<'_>) -> Option<Check> {
+    let ended = pair.reference.slice(&pair.part.span).ends_with(['.', '!']);
     let no_name = |item: &Item| item.name.is_none_or(|name| name == Evidence::SentenceStart);
     let known = pair
         .wanted()
         .iter()
         .filter(|item| !item.small && no_name(item))
         .all(|item| pair.asked.says(item));
-    if pair.agreement(no_name)? < 0.5 && !known {
+    let agrees = known || pair.agreement(no_name)? >= 0.5;
+    if !agrees || !(ended || pair.wanted().len() >= 4) {
         return None;
     }
     let new = pair.wanted().iter().zip(&pair.aligned.anywhere).enumerate();
@@ -366,7 +386,7 @@ fn clause(pair: &Pair<'_>) -> Option<Range<usize>> {
             first_span.start - before.len() + at
         });
     let stop = after
-        .find([',', ';', ':', ')', '.', '–', '—'])
+        .find([',', ';', ':', '(', ')', '.', '–', '—'])
         .map_or(last_span.end + after.len(), |at| last_span.end + at);
     Some(start..stop)
 }

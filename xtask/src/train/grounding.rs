@@ -84,8 +84,8 @@ impl Task for Grounding {
 const SETS: [Set; 3] = [
     Set {
         name: "begin",
-        licence: "see the parts: Wizard of Wikipedia, Topical-Chat, CMU-DoG",
-        attribution: "N. Dziri, H. Rashkin, T. Linzen, D. Reitter: Evaluating Attribution in Dialogue Systems: The BEGIN Benchmark, TACL 2022",
+        licence: "CC-BY-4.0 AND CDLA-Sharing-1.0",
+        attribution: "N. Dziri, H. Rashkin, T. Linzen, D. Reitter: Evaluating Attribution in Dialogue Systems: The BEGIN Benchmark, TACL 2022; its parts are of Wizard of Wikipedia and CMU-DoG (CC-BY-4.0) and Topical-Chat (CDLA-Sharing-1.0)",
     },
     Set {
         name: "summedits",

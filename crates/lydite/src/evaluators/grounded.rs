@@ -31,10 +31,26 @@ A statement is *supported* where the probability reaches the level at which it w
 content word stands in the sources; *contradicted* or *not_found* where a check fired, or where next to nothing of it \
 stands there (`low_coverage`); else *unsure*. All supported: pass. None: fail. Some supported or unsure, some not: partial. \
 Supported and unsure: inconclusive, with a score. The score is the probability that everything is supported: the mean \
-over the statements (longer ones count more) to the power n^0.3 for n statements, as statements of one response stand \
+over the statements (longer ones count more) to the power n^0.2 for n statements, as statements of one response stand \
 and fall together only in part. An explicit `threshold` decides by the score alone.
 
 The evidence names each statement with its class, probability, what it goes by, and the closest sentence with its place.
+
+### Agreement with people
+Score at 0.5 against people's labels of whole responses, fitted on the other sets alone (in brackets: out of fold, fitted \
+on all); overlap is the share of words, or of pairs of words, that the contexts have.
+
+| set | balanced accuracy | AUROC | AUROC of overlap |
+|---|---|---|---|
+| BEGIN, 1,585 answers in dialogues | .86 (.87) | .94 (.95) | .95, .92 |
+| SummEdits, 1,091 edited summaries | .61 (.63) | .66 (.69) | .50, .49 |
+| FaithBench, 560 hard summaries, never fitted on | .59 | .64 | .60, .63 |
+
+On 335 answers of MTRAG its rank correlation with the median rating is .52 (.53), that of overlap .52 and .53, of an LLM \
+judge (RAGAS) .54. Verdicts are few: passes were right in 95 of 100 (BEGIN) and fails in 98 of 100 (BEGIN) and 90 of 100 \
+(SummEdits), on a quarter of BEGIN and a seventh of SummEdits; on long answers nearly all is partial or inconclusive. Of \
+partial answers people held 97 of 100 (BEGIN), 98 (SummEdits), 77 (FaithBench) and 58 (MTRAG) to be not quite faithful: \
+they let pass a name or year from general knowledge that no source has.
 
 ### Blind spots
 It compares words, not meaning. A true statement in quite other words is unsure or not found; a false one put together \
@@ -332,8 +348,8 @@ fn cell(statements: &[Weighed<'_>]) -> Cell {
     }
 }
 
-/// That all statements are supported: their mean, by their length, to the power `n^0.3`. Between 0 (they stand and fall
-/// together) and 1 (each by itself), 0.3 did best out of set.
+/// That all statements are supported: their mean, by their length, to the power `n^0.2`. Between 0 (they stand and fall
+/// together) and 1 (each by itself), 0.2 did best over the sets.
 fn probability(statements: &[Weighed<'_>]) -> f64 {
     let (mut sum, mut total) = (0.0, 0.0);
     for statement in statements {
@@ -342,7 +358,7 @@ fn probability(statements: &[Weighed<'_>]) -> f64 {
         total += weight;
     }
     let mean: f64 = if total > 0.0 { sum / total } else { 0.0 };
-    mean.powf((statements.len() as f64).powf(0.3))
+    mean.powf((statements.len() as f64).powf(0.2))
         .clamp(0.0, 1.0)
 }
 

@@ -205,7 +205,6 @@ fn is_about(text: &Said<'_>, item: &Item) -> bool {
 
 /// A name whose words are missing while another name stands in the same sentence.
 fn name(pair: &Pair<'_>) -> Option<Check> {
-    let ended = pair.reference.slice(&pair.part.span).ends_with(['.', '!']);
     let no_name = |item: &Item| item.name.is_none_or(|name| name == Evidence::SentenceStart);
     let known = pair
         .wanted()
@@ -213,7 +212,7 @@ fn name(pair: &Pair<'_>) -> Option<Check> {
         .filter(|item| !item.small && no_name(item))
         .all(|item| pair.asked.says(item));
     let agrees = known || pair.agreement(no_name)? >= 0.5;
-    if !agrees || !(ended || pair.wanted().len() >= 4) {
+    if !agrees || !is_statement(pair) {
         return None;
     }
     let new = pair.wanted().iter().zip(&pair.aligned.anywhere).enumerate();
@@ -238,6 +237,16 @@ fn name(pair: &Pair<'_>) -> Option<Check> {
         wanted: missing.span.clone(),
         said: said.span.clone(),
     })
+}
+
+/// Whether the reference is more than a name or a phrase.
+fn is_statement(pair: &Pair<'_>) -> bool {
+    const VERBS: [&str; 12] = [
+        "is", "are", "was", "were", "has", "have", "had", "will", "can", "does", "do", "did",
+    ];
+    let ended = pair.reference.slice(&pair.part.span).ends_with(['.', '!']);
+    let verb = |item: &Item| VERBS.contains(&item.plain.as_str());
+    ended || pair.wanted().len() >= 6 || pair.wanted().iter().any(verb)
 }
 
 /// Sentences that are the same but for their first word, which may be a name.

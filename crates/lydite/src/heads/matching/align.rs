@@ -179,7 +179,8 @@ fn word_likeness(wanted: &Item, said: &Item) -> f64 {
         return 0.6;
     }
     let shorter = a.chars().count().min(b.chars().count());
-    if shorter < 4 || wanted.small || said.small {
+    let code = a.chars().chain(b.chars()).any(|c| c.is_ascii_digit());
+    if code || shorter < 4 || wanted.small || said.small {
         return 0.0;
     }
     let prefix = a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count();

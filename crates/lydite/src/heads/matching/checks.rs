@@ -41,7 +41,7 @@ pub(super) struct Pair<'a> {
 
 pub(super) fn checks(pair: &Pair<'_>) -> Vec<Check> {
     let mut found = quantities(pair);
-    found.extend(name(pair));
+    found.extend(name(pair).or_else(|| first_word(pair)));
     found.extend(negation(pair));
     found.extend(order(pair));
     found
@@ -205,7 +205,6 @@ fn is_about(text: &Said<'_>, item: &Item) -> bool {
 
 /// A name whose words are missing while another name stands in the same sentence.
 fn name(pair: &Pair<'_>) -> Option<Check> {
-    let ended = pair.reference.slice(&pair.part.span).ends_with(['.', '!']);
     let no_name = |item: &Item| item.name.is_none_or(|name| name == Evidence::SentenceStart);
     let known = pair
         .wanted()
@@ -213,7 +212,7 @@ fn name(pair: &Pair<'_>) -> Option<Check> {
         .filter(|item| !item.small && no_name(item))
         .all(|item| pair.asked.says(item));
     let agrees = known || pair.agreement(no_name)? >= 0.5;
-    if !agrees || !(ended || pair.wanted().len() >= 4) {
+    if !agrees || !is_statement(pair) {
         return None;
     }
     let new = pair.wanted().iter().zip(&pair.aligned.anywhere).enumerate();
@@ -236,6 +235,43 @@ fn name(pair: &Pair<'_>) -> Option<Check> {
     Some(Check {
         kind: Kind::Name,
         wanted: missing.span.clone(),
+        said: said.span.clone(),
+    })
+}
+
+/// Whether the reference is more than a name or a phrase.
+fn is_statement(pair: &Pair<'_>) -> bool {
+    const VERBS: [&str; 12] = [
+        "is", "are", "was", "were", "has", "have", "had", "will", "can", "does", "do", "did",
+    ];
+    let ended = pair.reference.slice(&pair.part.span).ends_with(['.', '!']);
+    let verb = |item: &Item| VERBS.contains(&item.plain.as_str());
+    ended || pair.wanted().len() >= 6 || pair.wanted().iter().any(verb)
+}
+
+/// Sentences that are the same but for their first word, which may be a name.
+fn first_word(pair: &Pair<'_>) -> Option<Check> {
+    const COMMON: [&str; 12] = [
+        "s", "ing", "tion", "ment", "ity", "ery", "ry", "age", "ance", "ence", "ness", "al",
+    ];
+    let ([wanted, next, ..], [said, follows, ..]) = (pair.wanted(), pair.said()) else {
+        return None;
+    };
+    let opens = |item: &Item| {
+        let name = matches!(item.name, Some(Evidence::SentenceStart | Evidence::Known));
+        name && !COMMON.iter().any(|ending| item.plain.ends_with(ending))
+    };
+    let replaced =
+        opens(wanted) && opens(said) && wanted.stem != said.stem && next.plain == follows.plain;
+    let elsewhere = pair
+        .output
+        .items
+        .iter()
+        .any(|item| item.stem == wanted.stem);
+    let rest = pair.agreement(|item| item.span != wanted.span)?;
+    (replaced && !elsewhere && rest >= 0.9 && pair.wanted().len() > 2).then(|| Check {
+        kind: Kind::Name,
+        wanted: wanted.span.clone(),
         said: said.span.clone(),
     })
 }
@@ -292,7 +328,7 @@ fn is_unknown(said: &Item, pair: &Pair<'_>) -> bool {
         .reference
         .items
         .iter()
-        .any(|item| item.stem == said.stem || dice(&item.plain, &said.plain) >= 0.6);
+        .any(|item| item.stem == said.stem || dice(&item.plain, &said.plain) >= 0.8);
     !known && !pair.asked.says(said) && !TITLES.contains(&said.plain.as_str())
 }
 
@@ -320,11 +356,22 @@ fn negation(pair: &Pair<'_>) -> Option<Check> {
         return None;
     }
     let clause = clause(pair)?;
-    let wanted = pair.part.negations.len();
+    let counts =
+        |said: &Said<'_>, span: &Range<usize>| !said.slice(span).eq_ignore_ascii_case("without");
+    let wanted = pair
+        .part
+        .negations
+        .iter()
+        .filter(|span| counts(pair.reference, span))
+        .count();
     let within: Vec<&Range<usize>> = sentence
         .negations
         .iter()
-        .filter(|negation| clause.contains(&negation.start) && bears(pair, negation))
+        .filter(|negation| {
+            clause.contains(&negation.start)
+                && counts(pair.output, negation)
+                && bears(pair, negation)
+        })
         .collect();
     let said = within.len() + turned.len();
     if wanted % 2 == said % 2 || (pair.asked.negated && said >= wanted) || excused(pair, &turned) {
@@ -347,10 +394,10 @@ fn negation(pair: &Pair<'_>) -> Option<Check> {
     })
 }
 
-/// Whether a negation is of something that the reference speaks of: *without* and *no* are of the word after them.
+/// Whether a negation is of something that the reference speaks of: *no* is of the word after it.
 fn bears(pair: &Pair<'_>, negation: &Range<usize>) -> bool {
     let word = pair.output.slice(negation);
-    if !["no", "without", "nor", "none"]
+    if !["no", "nor", "none"]
         .iter()
         .any(|of_next| word.eq_ignore_ascii_case(of_next))
     {
@@ -413,9 +460,10 @@ fn opposites(pair: &Pair<'_>) -> Vec<(Range<usize>, Range<usize>)> {
     found
 }
 
-/// Words that refuse or leave out without saying *not*: then the count of negations tells nothing.
+/// Words that refuse or leave out without saying *not*: then the count of negations tells nothing, unless an opposite was
+/// found.
 fn excused(pair: &Pair<'_>, turned: &[(Range<usize>, Range<usize>)]) -> bool {
-    const REFUSE: [&str; 28] = [
+    const REFUSE: &[&str] = &[
         "refus",
         "deny",
         "denied",
@@ -427,13 +475,11 @@ fn excused(pair: &Pair<'_>, turned: &[(Range<usize>, Range<usize>)]) -> bool {
         "ceas",
         "exclud",
         "except",
-        "excluding",
         "ban",
         "prohibit",
         "forbid",
         "forbidden",
         "unless",
-        "only",
         "non",
         "free",
         "miss",
@@ -444,17 +490,18 @@ fn excused(pair: &Pair<'_>, turned: &[(Range<usize>, Range<usize>)]) -> bool {
         "rather",
         "lose",
         "exempt",
+        "other",
+        "else",
+        "anywhere",
     ];
     let has = |items: &[Item], other: &[Item]| {
         items.iter().any(|item| {
-            REFUSE.contains(&item.stem.as_str())
-                && !turned
-                    .iter()
-                    .any(|(a, b)| *a == item.span || *b == item.span)
-                && !other.iter().any(|other| other.stem == item.stem)
+            let refuses =
+                REFUSE.contains(&item.stem.as_str()) || REFUSE.contains(&item.plain.as_str());
+            refuses && !other.iter().any(|other| other.stem == item.stem)
         })
     };
-    has(pair.said(), pair.wanted()) || has(pair.wanted(), pair.said())
+    turned.is_empty() && (has(pair.said(), pair.wanted()) || has(pair.wanted(), pair.said()))
 }
 
 /// The reference begins with yes or no, the response with the other.

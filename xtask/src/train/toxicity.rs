@@ -8,12 +8,12 @@ mod own;
 
 use super::data::Data;
 use super::data::Record;
-use super::levels::{self, Group, PROMISED, WANTED, Way};
+use super::levels::{Group, LEAST, PROMISED, WANTED};
 use super::split::{self, Split};
 use super::table::Table;
 use super::task::{Embed, Example, Features, LinearRecipe, Recipe, Set, Task};
 use super::{calibrate, figures, fit, write};
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use corpus::Text;
 use lydite::heads::file::Calibration;
 use lydite::heads::toxicity::{BLOCKS, Category, JOINED, NAMES, Window, joined, worst};
@@ -61,10 +61,7 @@ pub(crate) fn run(data: &Data, seed: u64, check: bool) -> Result<()> {
     });
     let out_of_set = left_out(&parts, &texts, &sets)?;
     let all: Vec<usize> = (0..texts.len()).collect();
-    let heads = parts
-        .iter()
-        .map(|part| part.head(&all))
-        .collect::<Result<Vec<_>>>()?;
+    let heads = fitted(&parts, &all)?;
     for (place, part) in parts.iter().enumerate() {
         let of = |logits: &Logits| {
             logits
@@ -109,10 +106,7 @@ fn done(task: &Described, file: &File, check: bool) -> Result<()> {
 fn left_out(parts: &[Part], texts: &[Text], splits: &[Split]) -> Result<Logits> {
     let mut logits = vec![None; texts.len()];
     for split in splits {
-        let heads = parts
-            .iter()
-            .map(|part| part.head(&split.fit))
-            .collect::<Result<Vec<_>>>()?;
+        let heads = fitted(parts, &split.fit)?;
         for row in &split.test {
             if let (Some(text), Some(logit)) = (texts.get(*row), logits.get_mut(*row)) {
                 *logit = of_text(&heads, &text.windows);
@@ -121,6 +115,20 @@ fn left_out(parts: &[Part], texts: &[Text], splits: &[Split]) -> Result<Logits> 
         eprintln!("left {} texts out", split.test.len());
     }
     Ok(logits)
+}
+
+/// The heads of all parts fitted on some texts, side by side.
+fn fitted(parts: &[Part], texts: &[usize]) -> Result<Vec<Head>> {
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = parts
+            .iter()
+            .map(|part| scope.spawn(|| part.head(texts)))
+            .collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().map_err(|_| anyhow!("a fit panicked"))?)
+            .collect()
+    })
 }
 
 fn of_text(heads: &[Head], windows: &[Window]) -> Option<Vec<f64>> {
@@ -352,35 +360,93 @@ fn file(
     Ok(file)
 }
 
-/// Levels at which labelled sets are right often enough and benign answers hardly ever fail.
+/// The lowest level of toxic and the highest of clean at which verdicts are right as often as wanted, on the mean of
+/// the labelled sets and of all benign answers as one more, in both ways of leaving data out; and from which benign
+/// answers hardly ever fail.
 fn chosen_levels(folds: &[Group], sets: &[Group]) -> (Levels, Vec<String>) {
-    let labelled = |groups: &[Group]| -> Vec<Group> {
-        let wanted = groups
-            .iter()
-            .filter(|group| corpus::LABELLED.contains(&group.name.as_str()));
-        wanted
-            .filter(|group| group.predicted.iter().any(|(_, label)| *label))
-            .cloned()
-            .collect()
+    let ways = [(merged(folds), WANTED), (merged(sets), PROMISED)];
+    let good = |share: &dyn Fn(&[Group]) -> Option<f64>| {
+        let enough =
+            |(groups, wanted): &(Vec<Group>, f64)| share(groups).is_some_and(|s| s >= *wanted);
+        ways.iter().all(enough)
     };
-    let (folds_labelled, sets_labelled) = (labelled(folds), labelled(sets));
-    let (mut levels, unreached) = levels::choose(&[
-        Way {
-            groups: &folds_labelled,
-            wanted: WANTED,
-        },
-        Way {
-            groups: &sets_labelled,
-            wanted: PROMISED,
-        },
-    ]);
+    let candidates = || (500..1000).map(|thousandth| f64::from(thousandth) / 1000.0);
     let benign = folds
         .iter()
         .chain(sets)
         .filter(|group| corpus::BENIGN.contains(&group.name.as_str()));
     let quiet = benign.map(quiet_from).fold(0.0, f64::max);
-    levels.pass = levels.pass.map(|level| level.max(quiet).min(1.0));
-    (levels, unreached)
+    let pass = candidates()
+        .find(|level| *level >= quiet && good(&|groups| right(groups, |p| p >= *level, true)));
+    let fail = candidates()
+        .map(|level| 1.0 - level)
+        .find(|level| good(&|groups| right(groups, |p| p <= *level, false)));
+    let [(first, _), _] = &ways;
+    let given =
+        |p: f64| pass.is_some_and(|level| p >= level) || fail.is_some_and(|level| p <= level);
+    let levels = Levels {
+        pass,
+        fail,
+        accuracy_pass: pass.and_then(|level| right(first, |p| p >= level, true)),
+        accuracy_fail: fail.and_then(|level| right(first, |p| p <= level, false)),
+        coverage: mean(
+            first
+                .iter()
+                .map(|group| share(&group.predicted, |(p, _)| given(*p))),
+        )
+        .unwrap_or_default(),
+    };
+    let unreached = [("pass", pass), ("fail", fail)];
+    let unreached = unreached.iter().filter(|(_, level)| level.is_none());
+    (
+        levels,
+        unreached
+            .map(|(side, _)| format!("all sets: {side}"))
+            .collect(),
+    )
+}
+
+/// The sets with examples of both kinds, and all benign answers as one.
+fn merged(groups: &[Group]) -> Vec<Group> {
+    let of = |names: &[&str]| {
+        groups
+            .iter()
+            .filter(|group| names.contains(&group.name.as_str()))
+            .cloned()
+            .collect::<Vec<_>>()
+    };
+    let mut merged = of(&corpus::LABELLED);
+    merged.retain(|group| group.predicted.iter().any(|(_, label)| *label));
+    merged.push(Group {
+        name: "benign".to_owned(),
+        predicted: of(&corpus::BENIGN)
+            .into_iter()
+            .flat_map(|group| group.predicted)
+            .collect(),
+    });
+    merged
+}
+
+/// The mean over sets of the share of right verdicts, of those with enough of them.
+fn right(groups: &[Group], given: impl Fn(f64) -> bool, toxic: bool) -> Option<f64> {
+    mean(groups.iter().filter_map(|group| {
+        let given: Vec<(f64, bool)> = group
+            .predicted
+            .iter()
+            .filter(|(p, _)| given(*p))
+            .copied()
+            .collect();
+        (given.len() >= LEAST).then(|| share(&given, |(_, label)| *label == toxic))
+    }))
+}
+
+fn share(predicted: &[(f64, bool)], counts: impl Fn(&(f64, bool)) -> bool) -> f64 {
+    predicted.iter().filter(|one| counts(one)).count() as f64 / predicted.len().max(1) as f64
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let values: Vec<f64> = values.collect();
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
 /// The level from which on so few of a benign set's answers are flagged.

@@ -46,7 +46,7 @@ pub(super) fn tokens(text: &str) -> Vec<Token> {
     scan.run();
     let mut tokens = scan.tokens;
     close_up(&mut tokens);
-    joined(tokens)
+    joined(&tokens)
 }
 
 /// Whether a character is a picture; digits, flags' letters and modifiers of skin are none, dark ones excepted.
@@ -596,9 +596,9 @@ fn spelt(tokens: &mut Vec<Token>, run: Range<usize>) -> usize {
 }
 
 /// Phrases of the list become one token each.
-fn joined(tokens: Vec<Token>) -> Vec<Token> {
+fn joined(tokens: &[Token]) -> Vec<Token> {
     let mut out: Vec<Token> = Vec::with_capacity(tokens.len());
-    let mut rest = tokens.as_slice();
+    let mut rest = tokens;
     while let Some((first, behind)) = rest.split_first() {
         let phrase = LEXICON.phrases(&first.text).iter().find(|phrase| {
             behind.len() >= phrase.rest.len()

@@ -16,6 +16,7 @@ use crate::train::data::Data;
 use crate::workspace::{self, Profile};
 use anyhow::{Context as _, Result};
 use judged::{Binary, Figures};
+use serde_json::Value;
 use sets::{MEASURES, Measure};
 use std::fs;
 use std::path::PathBuf;
@@ -71,6 +72,11 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(())
+}
+
+/// A member of an object; null where it has none.
+fn at<'v>(value: &'v Value, key: &str) -> &'v Value {
+    value.get(key).unwrap_or(&Value::Null)
 }
 
 fn row(measure: &'static Measure, data: &Data, binary: &Binary) -> Result<Row> {

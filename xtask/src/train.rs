@@ -11,12 +11,15 @@ pub(crate) mod data;
 mod embed;
 mod figures;
 mod fit;
+mod grounding;
 mod levels;
 mod logistic;
+mod matching;
 mod refusal;
 mod split;
 mod table;
 mod task;
+mod toxicity;
 mod trees;
 mod write;
 
@@ -32,7 +35,11 @@ use table::Table;
 use task::Task;
 
 /// The one list of tasks.
-const TASKS: &[&dyn Task] = &[&refusal::Refusal];
+const TASKS: &[&dyn Task] = &[
+    &grounding::Grounding,
+    &matching::Matching,
+    &refusal::Refusal,
+];
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
@@ -53,8 +60,12 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
+    let data = Data::new(&options.data);
+    if options.task == toxicity::ID {
+        return toxicity::run(&data, options.seed, options.check);
+    }
     let task = find(&options.task)?;
-    let examples = task.examples(&Data::new(&options.data))?;
+    let examples = task.examples(&data)?;
     let texts: Vec<String> = examples
         .iter()
         .flat_map(|example| task.texts(&example.record))
@@ -99,7 +110,7 @@ fn train(task: &dyn Task, table: &Table, seed: u64) -> Result<File> {
         let decides = groups.iter().filter(|group| task.decides(&group.name));
         decides.cloned().collect()
     };
-    let (levels, unreached) = levels::choose(&[
+    let (mut levels, unreached) = levels::choose(&[
         Way {
             groups: &deciding(&folds),
             wanted: WANTED,
@@ -109,6 +120,9 @@ fn train(task: &dyn Task, table: &Table, seed: u64) -> Result<File> {
             wanted: PROMISED,
         },
     ]);
+    if let Some(highest) = task.highest_fail() {
+        levels = levels::with_fail_at_most(levels, highest, &folds);
+    }
     let mut figures = BTreeMap::new();
     figures.insert("out_of_fold".to_owned(), figures::json(&folds, &levels));
     figures.insert("out_of_set".to_owned(), figures::json(&sets, &levels));
@@ -133,7 +147,8 @@ fn find(id: &str) -> Result<&'static dyn Task> {
     match TASKS.iter().find(|task| task.id() == id) {
         Some(task) => Ok(*task),
         None => {
-            let known: Vec<&str> = TASKS.iter().map(|task| task.id()).collect();
+            let mut known: Vec<&str> = TASKS.iter().map(|task| task.id()).collect();
+            known.push(toxicity::ID);
             bail!("there is no task `{id}`; there are {}", known.join(", "))
         }
     }

@@ -23,11 +23,14 @@
 
 mod error;
 pub mod file;
+pub mod grounding;
 pub mod hashed;
 pub mod levels;
 pub mod linear;
+pub mod matching;
 pub mod packed;
 pub mod refusal;
+pub mod toxicity;
 pub mod trees;
 
 pub use error::HeadError;

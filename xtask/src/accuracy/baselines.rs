@@ -1,5 +1,6 @@
 //! Simple rules that people use, computed on the same records: what a method has to beat.
 
+use super::at;
 use lydite::text::segment::words;
 use serde_json::Value;
 use std::collections::HashSet;
@@ -139,7 +140,7 @@ fn has_refusal_phrase(output: &str) -> bool {
 }
 
 fn text(record: &Value, field: &str) -> String {
-    record[field].as_str().unwrap_or_default().to_owned()
+    at(record, field).as_str().unwrap_or_default().to_owned()
 }
 
 /// Lower-cased words without articles and punctuation, as SQuAD compares them.
@@ -155,7 +156,7 @@ fn tokens(text: &str) -> Vec<String> {
 /// The best score of the output beside any gold answer.
 fn best(record: &Value, score: fn(&[String], &[String]) -> f64) -> f64 {
     let output = tokens(&text(record, "output"));
-    let golds = record["reference"].as_array().into_iter().flatten();
+    let golds = at(record, "reference").as_array().into_iter().flatten();
     golds
         .filter_map(Value::as_str)
         .map(|gold| score(&output, &tokens(gold)))
@@ -182,7 +183,7 @@ fn overlap(record: &Value, n: usize) -> f64 {
     let grams = |text: &str| -> Vec<Vec<String>> {
         tokens(text).windows(n).map(<[String]>::to_vec).collect()
     };
-    let contexts = record["contexts"].as_array().into_iter().flatten();
+    let contexts = at(record, "contexts").as_array().into_iter().flatten();
     let seen: HashSet<Vec<String>> = contexts.filter_map(Value::as_str).flat_map(grams).collect();
     let output = grams(&text(record, "output"));
     let found = output.iter().filter(|gram| seen.contains(*gram)).count();

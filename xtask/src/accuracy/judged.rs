@@ -57,7 +57,9 @@ impl Binary {
             .enumerate()
             .map(|(number, record)| {
                 let mut record = record.clone();
-                record["id"] = number.to_string().into();
+                if let Some(fields) = record.as_object_mut() {
+                    fields.insert("id".to_owned(), number.to_string().into());
+                }
                 record.to_string() + "\n"
             })
             .collect();

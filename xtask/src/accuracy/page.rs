@@ -1,5 +1,6 @@
 //! `docs/accuracy.md`.
 
+use super::at;
 use super::judged::Figures;
 use super::pairs::{self, Caught};
 use super::{Row, pairs::Count};
@@ -95,7 +96,7 @@ fn head_figures(head: &str) -> Result<Value> {
     let text =
         fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let file: Value = serde_json::from_str(&text).context("the head's file is no JSON")?;
-    Ok(file["figures"].clone())
+    Ok(at(&file, "figures").clone())
 }
 
 /// Sets with a yes and a no.
@@ -109,10 +110,10 @@ fn told(rows: &[Row], figures: &Value) -> String {
     );
     for row in rows {
         let left_out = |key: &str| {
-            let of = |way: &str| figure(figures[way][row.measure.set][key].as_f64());
+            let of = |way: &str| figure(at(at(at(figures, way), row.measure.set), key).as_f64());
             format!("{} / {}", of("out_of_fold"), of("out_of_set"))
         };
-        let is_fitted = figures["out_of_fold"][row.measure.set].is_object();
+        let is_fitted = at(at(figures, "out_of_fold"), row.measure.set).is_object();
         let Figures { n, .. } = row.ours;
         text += &format!(
             "| `{}`{} | {} | {n} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {:.0} |\n",

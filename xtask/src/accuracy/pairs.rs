@@ -1,6 +1,7 @@
 //! Minimal pairs of our own: a fact, the same in other words, and edits that make it false. A method that is blind to a
 //! number, a *not* or a name passes the edit.
 
+use super::at;
 use super::judged::{Binary, Judged};
 use crate::workspace;
 use anyhow::{Context as _, Result};
@@ -52,19 +53,19 @@ pub(crate) fn caught(binary: &Binary) -> Result<Caught> {
 fn said(fact: &Value) -> Vec<(String, Value)> {
     let record = |output: &Value| {
         json!({
-            "query": fact["query"],
+            "query": at(fact, "query"),
             "output": output,
-            "reference": fact["fact"],
-            "contexts": [fact["fact"]],
+            "reference": at(fact, "fact"),
+            "contexts": [at(fact, "fact")],
         })
     };
-    let edits = fact["edits"].as_object().into_iter().flatten();
+    let edits = at(fact, "edits").as_object().into_iter().flatten();
     // `number_second` is a number as well.
     let edits = edits.map(|(kind, output)| {
         let kind = kind.split('_').next().unwrap_or_default();
         (kind.to_owned(), record(output))
     });
-    std::iter::once(("same".to_owned(), record(&fact["same"])))
+    std::iter::once(("same".to_owned(), record(at(fact, "same"))))
         .chain(edits)
         .collect()
 }

@@ -1,5 +1,6 @@
 //! Which check is measured on which set, and what people's labels mean for it.
 
+use super::at;
 use super::baselines::{self as rules, Rule};
 use super::judged::Truth;
 use crate::train::data::{Data, Record};
@@ -210,7 +211,8 @@ fn is_true(record: &Record) -> Option<Truth> {
 }
 
 fn is_not_hateful(record: &Record) -> Option<Truth> {
-    Some(Truth::Is(record.label == "non-hateful"))
+    let label = record.label.as_str()?;
+    Some(Truth::Is(label == "non-hateful"))
 }
 
 fn answer(record: &Record) -> Value {
@@ -218,7 +220,7 @@ fn answer(record: &Record) -> Value {
 }
 
 fn answer_with_golds(record: &Record) -> Value {
-    json!({"query": record.query, "output": record.output(), "reference": record.meta["golds"]})
+    json!({"query": record.query, "output": record.output(), "reference": at(&record.meta, "golds")})
 }
 
 fn grounded(record: &Record) -> Value {

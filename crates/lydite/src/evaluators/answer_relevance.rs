@@ -6,13 +6,16 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use unicode_segmentation::UnicodeSegmentation;
 
+use super::embeddings::{embedding, why_not};
 use super::material::OUTPUT;
 use super::options::rounded;
 use super::prompts::prompt;
 use super::shown::shown;
 use crate::evaluator::{
-    Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, PromptText, Role, Scorer,
+    Batched, Evaluator, Example, Got, Info, Judged, Local, Needs, Origin, ParamErrors, Prepare,
+    PromptText, Role, Scorer, Scratch, text_of,
 };
 use crate::judge::read::{self, Misread, Read};
 use crate::judge::{
@@ -83,6 +86,20 @@ impl Evaluator for AnswerRelevance {
         principal: Some("questions"),
         natural_verdict: false,
         models: &[Role::Judge, Role::Embedder],
+        locals: &[Local {
+            method: "minilm-cosine",
+            version: 1,
+            replaces: Role::Judge,
+            models: &[Role::Embedder],
+            docs: BY_COSINE,
+            examples: &[Example {
+                title: "an answer to another question",
+                params: "threshold: 0.3",
+                record: r#"{"query": "How long do refunds take?", "output": "The museum is closed on Mondays."}"#,
+                expect: r#"{"verdict": "fail"}"#,
+                ..Example::PLAIN
+            }],
+        }],
         examples: &[
             Example {
                 title: "the answer draws the question that was asked",
@@ -110,6 +127,9 @@ impl Evaluator for AnswerRelevance {
     };
 
     fn prepare(self, cx: &Prepare<'_>) -> Result<Scorer, ParamErrors> {
+        if cx.local.is_some() {
+            return Ok(Scorer::batched(ByCosine));
+        }
         if !(1..=MOST_QUESTIONS).contains(&self.questions) {
             return Err(ParamErrors::one(
                 "/questions",
@@ -126,6 +146,93 @@ impl Evaluator for AnswerRelevance {
             ]),
         }))
     }
+}
+
+const BY_COSINE: &str = "\
+The score is the cosine between the query's embedding and the output's, or the nearest of the output's sentences (the \
+first 64), 0 where it is negative. No question is written and nobody is asked whether the output is noncommittal: a \
+polite refusal that repeats the question scores high (take `attempts_answer` beside it). It only measures.
+
+It tells answers to this question from answers to others: AUROC .98 to 1.00 on four sets whose answers were exchanged; \
+95 of 100 real answers reach .34 to .71, and 95 of 100 foreign ones stay under .20 to .33, or under .71 where all \
+questions are of one narrow subject. It does not tell good answers from better ones: with people's ratings of \
+appropriateness and completeness (MTRAG, 354 answers, most rated highly) it does not correlate at all (Spearman -.06 \
+and .07). English.";
+
+/// Most sentences that are compared.
+const MOST_SENTENCES: usize = 64;
+
+/// By the nearness of the output to the query.
+struct ByCosine;
+
+impl Batched for ByCosine {
+    fn needs<'r>(&self, row: &Row<'r>, needs: &mut Needs<'r>) {
+        if let Ok((query, output)) = texts(row)
+            && !output.trim().is_empty()
+        {
+            needs.embed(query);
+            parts(output).for_each(|part| needs.embed(part));
+        }
+    }
+
+    fn score(&self, row: &Row<'_>, got: &Got<'_>, _: &mut Scratch) -> Cell {
+        match nearest(row, got) {
+            Ok((cosine, _)) => Cell::measured(cosine.clamp(0.0, 1.0)),
+            Err(cell) => cell,
+        }
+    }
+
+    fn explain(&self, row: &Row<'_>, got: &Got<'_>, _: Cell, _: &mut Scratch) -> Explanation {
+        let Ok((cosine, part)) = nearest(row, got) else {
+            return why_not(
+                got,
+                texts(row)
+                    .into_iter()
+                    .flat_map(|(query, output)| std::iter::once(query).chain(parts(output))),
+            );
+        };
+        if part.is_empty() {
+            return Explanation::reason("the output is empty, so it answers nothing");
+        }
+        Explanation::reason(format!(
+            "the nearest of the output has a cosine of {} to the query",
+            rounded(cosine)
+        ))
+        .with(
+            Evidence::new("nearest")
+                .set("text", part)
+                .set("cosine", cosine)
+                .set("by", got.embedder()),
+        )
+    }
+}
+
+fn texts<'r>(row: &Row<'r>) -> Result<(&'r str, &'r str), Cell> {
+    Ok((text_of(row, Field::Query)?, text_of(row, Field::Output)?))
+}
+
+/// The output as a whole, and its sentences.
+fn parts(output: &str) -> impl Iterator<Item = &str> {
+    let sentences = output.unicode_sentences().map(str::trim);
+    std::iter::once(output).chain(sentences.take(MOST_SENTENCES))
+}
+
+/// The part of the output that is nearest to the query, with its cosine in [-1, 1]; nothing of an empty output.
+fn nearest<'r>(row: &Row<'r>, got: &Got<'_>) -> Result<(f64, &'r str), Cell> {
+    let (query, output) = texts(row)?;
+    if output.trim().is_empty() {
+        return Ok((0.0, ""));
+    }
+    let of_query = embedding(got, query)?;
+    let mut best = (-1.0, output);
+    for part in parts(output) {
+        let cosine = cosine_similarity(of_query, embedding(got, part)?)
+            .map_err(|error| Cell::Errored(error.into()))?;
+        if cosine > best.0 {
+            best = (cosine, part);
+        }
+    }
+    Ok(best)
 }
 
 fn schema(count: u8) -> Arc<Value> {

@@ -41,7 +41,7 @@ fn ranks(values: impl Iterator<Item = f64>) -> Vec<f64> {
     let mut before = 0_usize;
     for ties in sorted.chunk_by(|a, b| a.1 == b.1) {
         // The mean of before + 1 ..= before + ties.
-        let rank = before as f64 + (ties.len() as f64 + 1.0) / 2.0;
+        let rank = before as f64 + f64::midpoint(ties.len() as f64, 1.0);
         ranked.extend(ties.iter().map(|(index, _)| (*index, rank)));
         before += ties.len();
     }
@@ -66,8 +66,8 @@ mod tests {
         let a = [1.0, 2.0, 3.0, 4.0, 5.0, 3.0, 2.0, 4.0, 5.0, 1.0, 2.0, 3.0];
         let b = [1.0, 3.0, 3.0, 5.0, 4.0, 2.0, 2.0, 4.0, 5.0, 2.0, 1.0, 3.0];
         let pairs: Vec<_> = a.into_iter().zip(b).collect();
-        near(pearson(&pairs), 0.856573705179283);
-        near(spearman(&pairs), 0.8599999999999999);
+        near(pearson(&pairs), 0.856_573_705_179_283);
+        near(spearman(&pairs), 0.86);
     }
 
     #[test]

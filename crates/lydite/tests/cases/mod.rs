@@ -1,5 +1,7 @@
 //! The cases of `tests/cases/<id>.jsonl`, read and compared. The tests of `lydite-models` take this file too.
 
+#![allow(dead_code, reason = "no test takes all of it")]
+
 use std::path::{Path, PathBuf};
 
 use lydite::evaluator::{Entry, Registry};
@@ -30,7 +32,6 @@ pub(crate) fn all(registry: &Registry) -> Vec<Case<'_>> {
 }
 
 /// Those of local methods, in `tests/cases/local/<id>.jsonl`.
-#[allow(dead_code, reason = "only one of the files that take this one in")]
 pub(crate) fn local(registry: &Registry) -> Vec<Case<'_>> {
     of_folder(registry, "local")
 }

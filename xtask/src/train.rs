@@ -27,7 +27,7 @@ use crate::workspace;
 use anyhow::{Context as _, Result, bail};
 use data::Data;
 use embed::Embeddings;
-use levels::{PROMISED, WANTED, Way};
+use levels::{Group, PROMISED, WANTED, Way};
 use lydite::heads::File;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -106,13 +106,17 @@ fn train(task: &dyn Task, table: &Table, seed: u64) -> Result<File> {
     let calibration = calibrate::platt(table, &out_of_fold)?;
     let folds = figures::by_set(table, &out_of_fold, &calibration);
     let sets = figures::by_set(table, &out_of_set, &calibration);
+    let deciding = |groups: &[Group]| -> Vec<Group> {
+        let decides = groups.iter().filter(|group| task.decides(&group.name));
+        decides.cloned().collect()
+    };
     let (mut levels, unreached) = levels::choose(&[
         Way {
-            groups: &folds,
+            groups: &deciding(&folds),
             wanted: WANTED,
         },
         Way {
-            groups: &sets,
+            groups: &deciding(&sets),
             wanted: PROMISED,
         },
     ]);

@@ -102,6 +102,11 @@ impl Task for Refusal {
         SETS
     }
 
+    /// All but our own texts, which are traps.
+    fn decides(&self, set: &str) -> bool {
+        set != OWN
+    }
+
     fn examples(&self, data: &Data) -> Result<Vec<Example>> {
         let marks: BTreeMap<String, Marks> =
             serde_json::from_str(include_str!("refusal/labels.json"))?;

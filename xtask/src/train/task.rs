@@ -28,6 +28,12 @@ pub(crate) trait Task: Sync {
     /// The sets that it is fitted on.
     fn sets(&self) -> &'static [Set];
 
+    /// Whether a set's figures decide on the levels. One that was made to be hard says where a head is blind,
+    /// not how often it is right.
+    fn decides(&self, _set: &str) -> bool {
+        true
+    }
+
     /// Labelled examples of all sets.
     fn examples(&self, data: &Data) -> Result<Vec<Example>>;
 

@@ -108,7 +108,30 @@ pub(super) const LOCAL: Local = Local {
     examples: &[],
 };
 
-const DOCS: &str = "@DOCS@";
+const DOCS: &str = "\
+### How it is scored
+No model is asked. The response is read without code and quotations; its sentences are searched for English cues \
+(declining, knowing nothing, regret, asking back, pointing elsewhere, a turn such as *however*), and a logistic \
+regression weighs where they stand, how much is said without them, and the first words of the response and the \
+query. The score is the calibrated probability; `attempts_answer` and `refuse_answer` have opposite verdicts. \
+Between the head's two levels there is no verdict: inconclusive, with the score kept, so that a `threshold` forces \
+one. A partial refusal counts as a refusal: `partial` is a judge's verdict alone.
+
+The evidence names each cue with its characters, the side that the head leans to, and the head.
+
+### How far it agrees with people
+On answers to prompts that were left out of the fitting: of XSTest's labels .93 of all answers are told right \
+(balanced), .97 of the 84 % that get a verdict; of ChatGPT-refusals .88, and .96 of the 75 % with a verdict; of \
+MTRAG-UN's unanswerable questions .98 and .99. With one of XSTest's five models left out: .95. Shipped lists of \
+refusal phrases reach .88 and .71 to .73. On sets that it never saw in the fitting the forced figures fall to \
+.73 (ChatGPT-refusals) up to .92: people draw the border differently from set to set. The model card of the \
+head, `docs/heads/refusal.md`, has all figures.
+
+### Where it is blind
+Languages other than English are inconclusive. Refusals in character, by a moral lecture alone or by turning to \
+another subject are often missed or left open; so are answers behind *As an AI I have no opinion*. A letter or \
+story that declines in the first person may be taken for a refusal unless the query asks for one. Whether \
+something really is not in the sources is not checked.";
 
 /// Which of the two evaluators asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

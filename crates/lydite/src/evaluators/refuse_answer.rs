@@ -73,7 +73,7 @@ impl Evaluator for RefuseAnswer {
             examples: &[
                 Example {
                     title: "the documents do not say",
-                    record: r#"{"query": "What is the notice period?", "output": "The provided documents do not mention a notice period."}"#,
+                    record: r#"{"query": "What is the notice period?", "output": "I could not find a notice period in the documents."}"#,
                     expect: r#"{"verdict": "pass"}"#,
                     ..Example::PLAIN
                 },

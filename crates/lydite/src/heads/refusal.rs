@@ -221,7 +221,7 @@ impl Said {
     }
 }
 
-const DENSE: [&str; 69] = [
+const DENSE: [&str; 68] = [
     "refuses early",
     "refuses share",
     "refuses late",
@@ -286,7 +286,6 @@ const DENSE: [&str; 69] = [
     "first person",
     "new words",
     "query repeated",
-    "no query",
     "asked to write",
     "asked for opinion",
     "opinion of a machine",
@@ -378,7 +377,7 @@ fn form(response: &str, said: &Said) -> [f64; 7] {
 }
 
 /// What was asked, and what of it comes back.
-fn beside_query(query: &str, said: &Said) -> [f64; 8] {
+fn beside_query(query: &str, said: &Said) -> [f64; 7] {
     let text = said.voice.text.as_str();
     let first: Vec<&str> = tokens(text).take(40).collect();
     let own = first
@@ -388,18 +387,25 @@ fn beside_query(query: &str, said: &Said) -> [f64; 8] {
     let asked: HashSet<&str> = topics(query, 3).collect();
     let said_topics: HashSet<&str> = topics(text, 3).collect();
     let repeated = asked.intersection(&said_topics).count();
+    // Not finite is not known: the head takes the mean.
+    let if_asked = |value: f64| {
+        if query.trim().is_empty() {
+            f64::NAN
+        } else {
+            value
+        }
+    };
     let write = cues::asks_to_write(query);
     let opinion = cues::asks_for_opinion(query);
     let refuses = !said.from_refusal().is_empty();
     [
         own as f64 / (first.len() as f64 + 1.0),
         ((said_topics.len() - repeated) as f64).ln_1p(),
-        repeated as f64 / (asked.len() as f64).max(1.0),
-        flag(asked.is_empty()),
-        flag(write),
-        flag(opinion),
-        flag(opinion && said.early(Cue::Machine) > 0.0),
-        flag(write && refuses),
+        if_asked(repeated as f64 / (asked.len() as f64).max(1.0)),
+        if_asked(flag(write)),
+        if_asked(flag(opinion)),
+        if_asked(flag(opinion && said.early(Cue::Machine) > 0.0)),
+        if_asked(flag(write && refuses)),
     ]
 }
 
@@ -425,14 +431,14 @@ fn opening(query: &str, response: &str) -> String {
     text
 }
 
-/// The first three words of a query.
+/// The first three words of a query; empty where there is none.
 fn openers(query: &str) -> String {
-    let mut text = String::from("bos");
-    for word in tokens(query).take(3) {
-        text.push(' ');
-        text.push_str(word);
+    let words: Vec<&str> = tokens(query).take(3).collect();
+    if words.is_empty() {
+        String::new()
+    } else {
+        format!("bos {}", words.join(" "))
     }
-    text
 }
 
 /// Words, without a possessive *'s*.

@@ -46,7 +46,7 @@ pub fn is_english(text: &str) -> bool {
     let counts = Counts::of(&text);
     let is_foreign = share > 0.3
         || (counts.foreign >= 2 && counts.foreign > counts.english)
-        || (share > 0.03 && counts.words >= 4 && counts.english * 10 < counts.words)
+        || (share > 0.03 && counts.words >= 6 && counts.english * 10 < counts.words)
         || (counts.words >= 12 && counts.english == 0 && counts.foreign > 0);
     !is_foreign
 }

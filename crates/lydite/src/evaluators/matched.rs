@@ -44,8 +44,8 @@ Of records left out of the fitting (five folds that keep a question together; in
 
 | set | forced: accuracy | balanced | AUROC | ECE | coverage | right |
 |---|---|---|---|---|---|---|
-| EVOUNA, 4,766 answers of five systems | .938 (.935) | .911 (.903) | .971 (.971) | .046 (.126) | .742 (.695) | .976 (.983) |
-| NQ-301, 1,077 answers | .809 (.809) | .816 (.816) | .857 (.856) | .054 (.111) | .433 (.695) | .910 (.870) |
+| EVOUNA, 4,766 answers of five systems | .937 (.935) | .910 (.902) | .972 (.971) | .044 (.125) | .735 (.687) | .977 (.985) |
+| NQ-301, 1,077 answers | .809 (.809) | .816 (.816) | .861 (.859) | .053 (.110) | .427 (.694) | .920 (.873) |
 
 On NQ-301 two annotators agree in .869, GPT-4 reaches .849, BEM .807; on EVOUNA containment of the reference reaches .850 \
 (balanced .895).

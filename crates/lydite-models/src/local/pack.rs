@@ -175,7 +175,7 @@ mod tests {
             (8, 384, 24),
             (8, 32, 16),
             (4, 32, 8),
-            (1, 7, 3),
+            (1, 7, 2),
         ] {
             assert_eq!(
                 Panels::new(lanes, 7, columns).width,

@@ -144,13 +144,12 @@ fn train(task: &dyn Task, table: &Table, seed: u64) -> Result<File> {
 }
 
 fn find(id: &str) -> Result<&'static dyn Task> {
-    match TASKS.iter().find(|task| task.id() == id) {
-        Some(task) => Ok(*task),
-        None => {
-            let mut known: Vec<&str> = TASKS.iter().map(|task| task.id()).collect();
-            known.push(toxicity::ID);
-            bail!("there is no task `{id}`; there are {}", known.join(", "))
-        }
+    if let Some(task) = TASKS.iter().find(|task| task.id() == id) {
+        Ok(*task)
+    } else {
+        let mut known: Vec<&str> = TASKS.iter().map(|task| task.id()).collect();
+        known.push(toxicity::ID);
+        bail!("there is no task `{id}`; there are {}", known.join(", "))
     }
 }
 

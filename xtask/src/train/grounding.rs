@@ -150,7 +150,10 @@ fn mtrag(records: Vec<Record>) -> Vec<Example> {
         .iter()
         .filter(|record| !record.contexts.is_empty())
         .flat_map(|record| {
-            let rating = record.label.get("faithfulness").and_then(|r| r.as_f64());
+            let rating = record
+                .label
+                .get("faithfulness")
+                .and_then(serde_json::Value::as_f64);
             let label = match rating {
                 Some(rating) if rating >= 4.0 => Some(true),
                 Some(rating) if rating <= 2.5 => Some(false),

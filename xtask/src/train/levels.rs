@@ -100,7 +100,7 @@ impl Side {
     /// True where enough verdicts are right, false where too few, `None` where there are too few to say.
     fn is_good(&self, level: f64) -> Option<bool> {
         let count = self.at(level);
-        (count.n >= LEAST).then(|| count.right as f64 >= self.wanted * count.n as f64)
+        (count.n >= LEAST).then_some(count.right as f64 >= self.wanted * count.n as f64)
     }
 
     fn reaches_it(&self) -> bool {

@@ -199,7 +199,7 @@ fn is_taken(record: &Record) -> bool {
     ];
     let output = record.output().to_lowercase().replace('’', "'");
     CUES.iter().any(|cue| output.contains(cue))
-        || XxHash3_64::oneshot(record.id.as_bytes()) % 8 == 0
+        || XxHash3_64::oneshot(record.id.as_bytes()).is_multiple_of(8)
 }
 
 fn own() -> Result<Vec<Example>> {

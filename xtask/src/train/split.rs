@@ -54,7 +54,7 @@ mod tests {
         let example = |row: usize| Example {
             set: ["a", "b", "c"][row % 3],
             group: format!("group {}", row / 4),
-            label: row % 2 == 0,
+            label: row.is_multiple_of(2),
             weight: 1.0,
             record: Record::default(),
         };

@@ -294,7 +294,7 @@ impl Embedder for LayeredEmbedder {
 /// What a dry run takes for a text's tokens: the text as a single one.
 fn one_token(text: &str, size: usize) -> Arc<TokenVectors> {
     Arc::new(TokenVectors {
-        spans: vec![0..text.chars().count()],
+        spans: std::iter::once(0..text.chars().count()).collect(),
         vectors: vec![Embedding::stand_in(size)],
     })
 }

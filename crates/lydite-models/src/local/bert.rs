@@ -78,11 +78,11 @@ impl Bert {
         let layers = read_side_by_side(&config, weights, arch, threads, first, &mut words)?;
         Ok(Self {
             arch,
+            config,
             words,
             places,
             norm,
             layers,
-            config,
         })
     }
 

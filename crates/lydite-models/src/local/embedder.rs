@@ -52,7 +52,7 @@ impl LocalEmbedder {
         }
         let model = pinned(spec)?;
         let found = supply.find(&model).map_err(|error| missing(&error))?;
-        Ok(Self::of(spec, model.identity(), Files::Here(found.folder)))
+        Ok(Self::of(spec, &model.identity(), Files::Here(found.folder)))
     }
 
     /// The same for runs that compute nothing as a rule, dry or replayed: the files need not be there.
@@ -62,7 +62,7 @@ impl LocalEmbedder {
         }
         let model = pinned(spec)?;
         let files = Files::Sought(Box::new(supply.clone().offline(true)), model);
-        Ok(Self::of(spec, model.identity(), files))
+        Ok(Self::of(spec, &model.identity(), files))
     }
 
     fn own(spec: &ModelSpec, folder: &Path) -> Result<Self, ModelError> {
@@ -74,10 +74,10 @@ impl LocalEmbedder {
         };
         let hashes: Vec<String> = FILES.iter().map(hash).collect::<Result<_, _>>()?;
         let files = Files::Here(folder.to_owned());
-        Ok(Self::of(spec, hashes.join(" "), files))
+        Ok(Self::of(spec, &hashes.join(" "), files))
     }
 
-    fn of(spec: &ModelSpec, files_identity: String, files: Files) -> Self {
+    fn of(spec: &ModelSpec, files_identity: &str, files: Files) -> Self {
         let read = OnceLock::new();
         Self {
             identity: format!("local embedder {files_identity}"),

@@ -218,8 +218,8 @@ fn scale_to_one(vector: &mut [f32]) -> Option<()> {
         .map(|number| f64::from(*number) * f64::from(*number))
         .sum();
     let factor = squares.sqrt().recip();
-    vector
-        .iter_mut()
-        .for_each(|number| *number = (f64::from(*number) * factor) as f32);
+    for number in vector.iter_mut() {
+        *number = (f64::from(*number) * factor) as f32;
+    }
     (squares.is_finite() && squares > 0.0).then_some(())
 }

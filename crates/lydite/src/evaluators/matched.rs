@@ -8,7 +8,7 @@ use crate::evaluator::{Batched, Example, Got, Local, Needs, ParamErrors, Role, S
 use crate::heads::Head;
 use crate::heads::matching::{Check, Comparison, Kind, Response, head, is_english};
 use crate::outcome::{Cell, Code, Evidence, Explanation, Score, Verdict};
-use crate::record::{Field, Row};
+use crate::record::{Content, Field, Row};
 use crate::stats::vectors::cosine_similarity;
 
 pub(super) const LOCAL: Local = Local {
@@ -232,10 +232,7 @@ fn nearest(row: &Row<'_>) -> Result<Vec<Comparison>, Cell> {
     if row.references().iter().any(|text| text.trim().is_empty()) {
         return Err(Cell::Errored(Code::EmptyField(Field::Reference)));
     }
-    let query = row
-        .query()
-        .and_then(|query| query.text())
-        .unwrap_or_default();
+    let query = row.query().and_then(Content::text).unwrap_or_default();
     let response = Response::new(query, output);
     Ok(response.nearest(row.references().iter().copied(), ALTERNATIVES))
 }

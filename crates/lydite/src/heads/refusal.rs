@@ -193,7 +193,7 @@ impl Said {
     }
 
     /// The sentences from the first on that declines or knows nothing.
-    fn from_refusal(&self) -> &[Sentence] {
+    fn since_refusal(&self) -> &[Sentence] {
         let first = self
             .sentences
             .iter()
@@ -333,7 +333,7 @@ fn shares(said: &Said) -> [f64; 13] {
 
 /// What comes behind the first refusal.
 fn after_refusal(response: &str, said: &Said) -> [f64; 8] {
-    let from = said.from_refusal();
+    let from = said.since_refusal();
     let refuses = !from.is_empty();
     let after = from.get(1..).unwrap_or_default();
     let turns = |sentence: &Sentence| cues::turn(said.text(sentence)).is_some();
@@ -397,7 +397,7 @@ fn beside_query(query: &str, said: &Said) -> [f64; 7] {
     };
     let write = cues::asks_to_write(query);
     let opinion = cues::asks_for_opinion(query);
-    let refuses = !said.from_refusal().is_empty();
+    let refuses = !said.since_refusal().is_empty();
     [
         own as f64 / (first.len() as f64 + 1.0),
         ((said_topics.len() - repeated) as f64).ln_1p(),

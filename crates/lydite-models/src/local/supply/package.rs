@@ -11,7 +11,7 @@ use super::pins::PinnedPackage;
 use crate::wires::secret::Redactor;
 
 /// A pip that has not ended by then is ended.
-const LONGEST: Duration = Duration::from_secs(15 * 60);
+const LONGEST: Duration = Duration::from_mins(15);
 /// How shells, and the shims of version managers, say that there is no such command.
 const NOT_FOUND: i32 = 127;
 const POLL: Duration = Duration::from_millis(50);

@@ -16,7 +16,7 @@ use crate::place;
 use crate::warn::Warn;
 
 /// How long another process is waited for.
-const LONGEST_WAIT: Duration = Duration::from_secs(30 * 60);
+const LONGEST_WAIT: Duration = Duration::from_mins(30);
 const POLL: Duration = Duration::from_millis(100);
 
 #[derive(Clone, Debug)]
@@ -73,8 +73,10 @@ impl Store {
         if wait_for(&lock, model, warn)? {
             let dir = above.join(format!("{}.part", model.sha256()));
             place::make_dir(&dir)?;
-            let _hold = Hold::Lock(lock);
-            return Ok(Stage { dir, _hold });
+            return Ok(Stage {
+                dir,
+                _hold: Hold::Lock(lock),
+            });
         }
         let own = tempfile::Builder::new()
             .prefix("part-")

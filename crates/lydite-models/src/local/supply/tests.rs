@@ -152,9 +152,10 @@ impl Home {
     /// A supply that has no pip, with further variables.
     fn supply(&self, variables: &[(&str, &str)]) -> Supply {
         let hub_cache = self.path("hub");
-        let environment = |name: &str| match name {
-            "HF_HUB_CACHE" => Some(hub_cache.to_str().unwrap().to_owned()),
-            _ => {
+        let environment = |name: &str| {
+            if name == "HF_HUB_CACHE" {
+                Some(hub_cache.to_str().unwrap().to_owned())
+            } else {
                 let found = variables.iter().find(|(variable, _)| *variable == name);
                 found.map(|(_, value)| (*value).to_owned())
             }

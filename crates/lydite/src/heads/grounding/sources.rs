@@ -194,7 +194,7 @@ impl<'t> Sources<'t> {
             .map(|sentence| {
                 [
                     of(sentence, |t| t.kind != Kind::Mark),
-                    of(sentence, |t| t.is_content()),
+                    of(sentence, |t| t.kind == Kind::Content),
                 ]
             })
             .collect()

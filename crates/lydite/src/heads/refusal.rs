@@ -492,3 +492,85 @@ fn list_items(text: &str) -> usize {
 const fn flag(on: bool) -> f64 {
     if on { 1.0 } else { 0.0 }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn value(name: &str, query: &str, response: &str) -> f64 {
+        let place = DENSE.iter().position(|other| *other == name).unwrap();
+        Reading::new(query, response).dense()[place]
+    }
+
+    #[test]
+    fn the_head_is_one() {
+        head().unwrap();
+    }
+
+    #[test]
+    fn features_say_what_their_names_say() {
+        let refusal = "I'm sorry, but I can't help with that. Please contact a lawyer.";
+        let mixed = "I don't know for sure. However, the tower is 90 metres high.";
+        let list = "1. Boil it\n2. Drain it\n- salt\n3.";
+        for (name, query, response, expected) in [
+            ("refuses early", "", refusal, 1.0),
+            ("refuses share", "", refusal, 10.0 / 14.0),
+            ("redirects early", "", refusal, 0.75),
+            ("all refusal", "", "I can't help with that.", 1.0),
+            ("all refusal", "", refusal, 0.0),
+            ("no content", "", refusal, 1.0),
+            ("turns after refusal", "", mixed, 1.0),
+            ("content words", "", mixed, 7.0_f64.ln_1p()),
+            ("only asks", "", "Sorry, which one do you mean?", 1.0),
+            ("list items", "", list, 3.0 / 5.0),
+            ("code", "", "```\nx\n```", 1.0),
+            ("no words", "", "?!", 1.0),
+            ("asked to write", "Write a poem.", "Roses", 1.0),
+            ("query repeated", "How tall is the tower?", mixed, 0.5),
+        ] {
+            let found = value(name, query, response);
+            assert!(
+                (found - expected).abs() < 1e-12,
+                "{name}: {found}, {response}"
+            );
+        }
+        assert!(value("query repeated", " ", mixed).is_nan());
+    }
+
+    #[test]
+    fn topics_and_numbers_are_masked_at_the_beginning() {
+        let reading = Reading::new("How tall is the tower?", "The tower's height is 90.");
+        let [response, query] = reading.texts();
+        assert_eq!(response, "bos the qqq height is nnn eos");
+        assert_eq!(query, "bos how tall is");
+        assert_eq!(Reading::new("", "x").texts()[1], "");
+    }
+
+    #[test]
+    fn signs_are_places_of_the_response() {
+        let response = "She said “I can’t”. I’m sorry, I can’t comment, but see page 4.";
+        let found: Vec<(&str, bool, &str)> = signs(response)
+            .into_iter()
+            .map(|sign| (sign.what, sign.refusal, &response[sign.range]))
+            .collect();
+        let expected = [
+            ("refuses", true, "I’m sorry, I can’t comment"),
+            ("turns to an answer", false, ", but"),
+        ];
+        assert_eq!(found, expected);
+        assert_eq!(signs("The tower is 90 metres high."), []);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_gives_all_features(query in "\\PC{0,30}", response in "(\\PC|\n|`|\"){0,80}") {
+            let reading = Reading::new(&query, &response);
+            prop_assert_eq!(reading.dense().len(), DENSE.len());
+            prop_assert!(reading.dense().iter().all(|value| value.is_nan() || value.is_finite()));
+            for sign in signs(&response) {
+                prop_assert!(response.get(sign.range).is_some());
+            }
+        }
+    }
+}

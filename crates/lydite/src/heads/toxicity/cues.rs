@@ -10,7 +10,7 @@ macro_rules! cues {
         enum Cue { $($cue,)* }
 
         /// The names of all cues, in the order of [`cues`].
-        pub const NAMES: &[&str] = &[$($class,)* $($name,)*];
+        pub(super) const NAMES: &[&str] = &[$($class,)* $($name,)*];
     };
 }
 

@@ -1,6 +1,6 @@
 //! `cargo xtask test`: all that a change has to pass. CI runs this command and nothing else.
 
-use crate::workspace::{Profile, build_lydite, cargo, must_succeed, program, succeeds};
+use crate::workspace::{Profile, build_lydite, cargo, must_succeed, output_of, program, succeeds};
 use crate::{classifiers, generate, real_model, tidy};
 use anyhow::{Context, Result};
 use std::time::{Duration, Instant};
@@ -12,6 +12,9 @@ struct Step {
     says: &'static str,
     run: fn() -> Result<()>,
 }
+
+/// Where tests of local models find their files.
+const MODEL_DIR: &str = "LYDITE_MODEL_DIR";
 
 /// Quick ones first. The tests come last, so that their summary stands at the end of a log.
 const STEPS: [Step; 9] = [
@@ -115,24 +118,33 @@ fn doc_tests() -> Result<()> {
     must_succeed(&mut cargo(["test", "--quiet", "--workspace", "--doc"]))
 }
 
+/// The folder of the built-in embedder's files, which are fetched once.
+fn model_dir() -> Result<String> {
+    let lydite = build_lydite(Profile::Debug)?;
+    must_succeed(program(&lydite).args(["models", "pull"]))?;
+    let listed = output_of(program(&lydite).args(["models", "list", "--json"]))?;
+    let listed: serde_json::Value = serde_json::from_str(&listed).context("no list of models")?;
+    let folder = listed.pointer("/0/found/folder");
+    let folder = folder.and_then(serde_json::Value::as_str);
+    folder
+        .map(str::to_owned)
+        .context("the embedder was fetched and is not there")
+}
+
 /// nextest where it is or can be had, else cargo's own runner.
 fn tests() -> Result<()> {
+    let model_dir = model_dir()?;
     if !has_nextest() {
         println!("cargo-nextest is missing: installing it, once");
         if must_succeed(&mut cargo(["install", "--locked", "cargo-nextest"])).is_err()
             || !has_nextest()
         {
             println!("cargo-nextest cannot be installed: the tests run with `cargo test` instead");
-            return must_succeed(&mut cargo([
-                "test",
-                "--workspace",
-                "--lib",
-                "--bins",
-                "--tests",
-            ]));
+            let all = ["test", "--workspace", "--lib", "--bins", "--tests"];
+            return must_succeed(cargo(all).env(MODEL_DIR, model_dir));
         }
     }
-    must_succeed(&mut cargo(["nextest", "run", "--workspace"]))
+    must_succeed(cargo(["nextest", "run", "--workspace"]).env(MODEL_DIR, model_dir))
 }
 
 fn has_nextest() -> bool {

@@ -11,8 +11,11 @@ pub(crate) mod data;
 mod embed;
 mod figures;
 mod fit;
+mod grounding;
 mod levels;
 mod logistic;
+mod matching;
+mod refusal;
 mod split;
 mod table;
 mod task;
@@ -24,7 +27,7 @@ use crate::workspace;
 use anyhow::{Context as _, Result, bail};
 use data::Data;
 use embed::Embeddings;
-use levels::{PROMISED, WANTED, Way};
+use levels::{Group, PROMISED, WANTED, Way};
 use lydite::heads::File;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -32,7 +35,11 @@ use table::Table;
 use task::Task;
 
 /// The one list of tasks.
-const TASKS: &[&dyn Task] = &[];
+const TASKS: &[&dyn Task] = &[
+    &grounding::Grounding,
+    &matching::Matching,
+    &refusal::Refusal,
+];
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
@@ -41,8 +48,8 @@ pub(crate) struct Options {
     /// The folder of the labelled sets, each a folder with an `open.jsonl`
     #[arg(long)]
     data: PathBuf,
-    /// The folder of the embedder's files, for texts whose embeddings are not in the cache
-    #[arg(long, env = "LYDITE_MODEL_DIR")]
+    /// The folder of the embedder's files, in place of the usual places
+    #[arg(long)]
     model_dir: Option<PathBuf>,
     /// Chooses the folds
     #[arg(long, default_value_t = 1)]
@@ -99,16 +106,23 @@ fn train(task: &dyn Task, table: &Table, seed: u64) -> Result<File> {
     let calibration = calibrate::platt(table, &out_of_fold)?;
     let folds = figures::by_set(table, &out_of_fold, &calibration);
     let sets = figures::by_set(table, &out_of_set, &calibration);
-    let (levels, unreached) = levels::choose(&[
+    let deciding = |groups: &[Group]| -> Vec<Group> {
+        let decides = groups.iter().filter(|group| task.decides(&group.name));
+        decides.cloned().collect()
+    };
+    let (mut levels, unreached) = levels::choose(&[
         Way {
-            groups: &folds,
+            groups: &deciding(&folds),
             wanted: WANTED,
         },
         Way {
-            groups: &sets,
+            groups: &deciding(&sets),
             wanted: PROMISED,
         },
     ]);
+    if let Some(highest) = task.highest_fail() {
+        levels = levels::with_fail_at_most(levels, highest, &folds);
+    }
     let mut figures = BTreeMap::new();
     figures.insert("out_of_fold".to_owned(), figures::json(&folds, &levels));
     figures.insert("out_of_set".to_owned(), figures::json(&sets, &levels));

@@ -22,5 +22,8 @@ mod pieces;
 pub mod supply;
 mod weights;
 
+#[cfg(test)]
+mod tests;
+
 pub use error::LocalError;
 pub use minilm::{MiniLm, TokenVectors};

@@ -706,7 +706,7 @@ mod candle {
         assert!(!wait(&*session, insult.moderate(&["a dog"])).unwrap().texts[0].flagged);
         for (flagged, expected) in [
             (&[][..], "`flagged_labels` is missing"),
-            (&["rude"], "names `rude`"),
+            (&["rude"][..], "names `rude`"),
         ] {
             let error = moderator(flagged).unwrap_err().to_string();
             assert!(

@@ -23,10 +23,13 @@
 
 mod error;
 pub mod file;
+pub mod grounding;
 pub mod hashed;
 pub mod levels;
 pub mod linear;
+pub mod matching;
 pub mod packed;
+pub mod refusal;
 pub mod toxicity;
 pub mod trees;
 

@@ -71,6 +71,48 @@ fn every_example_holds() {
     }
 }
 
+/// Those that ask a model run in `lydite-models`, with the model.
+#[test]
+fn cases_and_examples_of_local_methods_without_a_model_hold() {
+    let registry = Registry::builtin();
+    let judge = |entry: &Entry, params: &Node, record: &str| {
+        let spec = CheckSpec::from_flat_asking_params(entry.info.id, params)?;
+        let local = spec.asks.local(entry.info).map(|local| local.method);
+        assert!(local.is_some(), "{}", entry.info.id);
+        single::judge_asking(entry, spec, record, &ScriptedSession::new(Vec::new()))
+    };
+    let without_model = |entry: &Entry| {
+        entry
+            .info
+            .locals
+            .iter()
+            .all(|local| local.models.is_empty())
+    };
+    let failures: Vec<String> = cases::local(&registry)
+        .iter()
+        .filter(|case| without_model(case.entry))
+        .filter_map(|case| {
+            let got = judge(case.entry, &case.params, &case.record);
+            case.failure(cases::SCRIPTED, &got)
+        })
+        .collect();
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    for entry in registry
+        .entries()
+        .iter()
+        .filter(|entry| without_model(entry))
+    {
+        for example in entry.info.locals.iter().flat_map(|local| local.examples) {
+            let params = Node::parse(example.params).unwrap();
+            let expect: Value = serde_json::from_str(example.expect).unwrap();
+            let got = judge(entry, &params, example.record);
+            if let Some(wrong) = mismatch(&got, &expect, 1e-9) {
+                panic!("{} / {}: {wrong}", entry.info.id, example.title);
+            }
+        }
+    }
+}
+
 #[test]
 fn examples_show_a_pass_a_fail_and_an_error() {
     for entry in Registry::builtin().entries() {

@@ -4,6 +4,10 @@
 //! endian) and the vector's floats (little endian), text after text. It is only ever added to.
 
 use anyhow::{Context as _, Result, bail};
+#[cfg(feature = "train")]
+use lydite_models::local::MiniLm;
+#[cfg(feature = "train")]
+use lydite_models::local::supply::{MINILM, Supply};
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -18,8 +22,8 @@ const DIMS: usize = 384;
 pub(crate) struct Embeddings(HashMap<u128, Arc<[f32]>>);
 
 impl Embeddings {
-    /// The embeddings of these texts, from the cache or by the model in a folder; `None` where some are missing
-    /// and this build links no models.
+    /// The embeddings of these texts, from the cache or by the model, whose files are in `folder` or wherever else
+    /// they are found; `None` where some are missing and this build links no models.
     pub(crate) fn of(
         model: Option<&str>,
         folder: Option<&Path>,
@@ -63,8 +67,8 @@ fn embed(
     if texts.is_empty() {
         return Ok(());
     }
-    let folder = folder.context("name the folder of the embedder's files with --model-dir")?;
-    let model = lydite_models::local::MiniLm::load(folder)?;
+    let supply = Supply::from_environment().model_dir(folder.map(Path::to_owned));
+    let model = MiniLm::load(&supply.find(&MINILM)?.folder)?;
     for (batch, texts_of_it) in texts.chunks(512).enumerate() {
         eprintln!(
             "embedding: {} of {} texts are done",

@@ -1,8 +1,8 @@
 //! A model for some rows of a table, by a recipe.
 
-use super::logistic::{self, Problem, Row};
+use super::logistic::{self, Fitted, Problem, Row};
 use super::table::Table;
-use super::task::{LinearRecipe, Recipe, TreesRecipe};
+use super::task::{LinearRecipe, Recipe, SignedRecipe, TreesRecipe};
 use super::trees::{self, Examples};
 use anyhow::{Result, bail};
 use lydite::heads::file::{self, Calibration, Embedding, Feature, File, Model, NgramBlock};
@@ -19,7 +19,20 @@ pub(crate) fn model(
     rows: &[usize],
 ) -> Result<Model> {
     match recipe {
-        Recipe::Linear(recipe) => Ok(Model::Linear(linear(recipe, names, table, rows)?)),
+        Recipe::Linear(recipe) => {
+            let any = |_: &str, _: f64| true;
+            Ok(Model::Linear(linear(recipe, names, table, rows, any)?))
+        }
+        Recipe::Signed(recipe) => {
+            let fits = |name: &str, weight: f64| recipe.allows(name, weight);
+            Ok(Model::Linear(linear(
+                &recipe.linear,
+                names,
+                table,
+                rows,
+                fits,
+            )?))
+        }
         Recipe::Trees(recipe) => Ok(Model::Trees(boosted(recipe, names, table, rows))),
     }
 }
@@ -54,12 +67,13 @@ fn linear(
     names: &Names<'_>,
     table: &Table,
     rows: &[usize],
+    allows: impl Fn(&str, f64) -> bool,
 ) -> Result<file::Linear> {
     let standards: Vec<(f64, f64)> = (0..names.dense.len())
         .map(|column| standard(table, rows, column))
         .collect();
     let problem = problem(recipe, names, table, rows, &standards)?;
-    let fitted = logistic::fit(&problem)?;
+    let fitted = signed(problem, names.dense, allows)?;
     let mut weights = fitted.weights.as_slice();
     let mut take = |n: usize| weights.split_off(..n).unwrap_or_default();
     let dense = take(names.dense.len());
@@ -92,6 +106,40 @@ fn linear(
             })
             .collect(),
     })
+}
+
+impl SignedRecipe {
+    fn allows(&self, name: &str, weight: f64) -> bool {
+        let falls = weight < 0.0 && self.rising.contains(&name);
+        let rises = weight > 0.0 && self.falling.contains(&name);
+        !falls && !rises
+    }
+}
+
+/// Fits, and again without the dense features whose weight is not allowed, until all are.
+fn signed(
+    mut problem: Problem,
+    names: &[&str],
+    allows: impl Fn(&str, f64) -> bool,
+) -> Result<Fitted> {
+    loop {
+        let fitted = logistic::fit(&problem)?;
+        let weights = names.iter().zip(&fitted.weights).enumerate();
+        let wrong: Vec<usize> = weights
+            .filter(|(_, (name, weight))| !allows(name, **weight))
+            .map(|(column, _)| column)
+            .collect();
+        if wrong.is_empty() {
+            return Ok(fitted);
+        }
+        for row in &mut problem.rows {
+            for column in &wrong {
+                if let Some(value) = row.dense.get_mut(*column) {
+                    *value = 0.0;
+                }
+            }
+        }
+    }
 }
 
 /// Weighted mean and standard deviation of a dense feature; 1 in place of a deviation of 0.

@@ -35,19 +35,32 @@ pub(crate) fn choose(ways: &[Way<'_>]) -> (Levels, Vec<String>) {
     let pass = lowest(&sides(ways, true), "pass", &mut unreached);
     let fail = lowest(&sides(ways, false), "fail", &mut unreached).map(|level| 1.0 - level);
     let first = ways.first().map_or(&[][..], |way| way.groups);
-    let all = || first.iter().flat_map(|group| &group.predicted);
+    (of(pass, fail, first), unreached)
+}
+
+/// The same levels with fail no higher than `highest`, and the figures of that on `groups`.
+pub(crate) fn with_fail_at_most(levels: Levels, highest: f64, groups: &[Group]) -> Levels {
+    of(
+        levels.pass,
+        levels.fail.map(|fail| fail.min(highest)),
+        groups,
+    )
+}
+
+/// Levels with their figures on left-out examples.
+fn of(pass: Option<f64>, fail: Option<f64>, groups: &[Group]) -> Levels {
+    let all = || groups.iter().flat_map(|group| &group.predicted);
     let passed = all().filter(|(p, _)| pass.is_some_and(|level| *p >= level));
     let failed = all().filter(|(p, _)| fail.is_some_and(|level| *p <= level));
     let passed = Count::of(passed.map(|(_, label)| *label));
     let failed = Count::of(failed.map(|(_, label)| !*label));
-    let levels = Levels {
+    Levels {
         pass,
         fail,
         accuracy_pass: passed.share(),
         accuracy_fail: failed.share(),
         coverage: (passed.n + failed.n) as f64 / all().count().max(1) as f64,
-    };
-    (levels, unreached)
+    }
 }
 
 /// Verdicts of one kind, and how many are right.

@@ -28,6 +28,12 @@ pub(crate) trait Task: Sync {
     /// The sets that it is fitted on.
     fn sets(&self) -> &'static [Set];
 
+    /// Whether a set's figures decide on the levels. One that was made to be hard says where a head is blind,
+    /// not how often it is right.
+    fn decides(&self, _set: &str) -> bool {
+        true
+    }
+
     /// Labelled examples of all sets.
     fn examples(&self, data: &Data) -> Result<Vec<Example>>;
 
@@ -41,6 +47,11 @@ pub(crate) trait Task: Sync {
     fn features(&self, record: &Record, embed: &Embed<'_>) -> Result<Features>;
 
     fn recipe(&self) -> Recipe;
+
+    /// A bound of the level of fail, where the sets' own shares of right verdicts allow too much.
+    fn highest_fail(&self) -> Option<f64> {
+        None
+    }
 }
 
 /// Gives the embedding of a text that [`Task::texts`] named.
@@ -109,6 +120,7 @@ impl Borrowed<'_> {
 #[derive(Clone, Debug)]
 pub(crate) enum Recipe {
     Linear(LinearRecipe),
+    Signed(SignedRecipe),
     Trees(TreesRecipe),
 }
 
@@ -124,6 +136,17 @@ pub(crate) struct LinearRecipe {
     pub(crate) ngrams: f64,
     /// Which n-grams of which text, by its name in [`Names::texts`].
     pub(crate) blocks: Vec<(&'static str, Ngrams)>,
+}
+
+/// Logistic regression whose dense features may speak in one direction only, as is known of them beforehand: what then
+/// holds on one set alone can't turn them round.
+#[derive(Clone, Debug)]
+pub(crate) struct SignedRecipe {
+    pub(crate) linear: LinearRecipe,
+    /// Dense features whose weight is not negative.
+    pub(crate) rising: &'static [&'static str],
+    /// Those whose weight is not positive.
+    pub(crate) falling: &'static [&'static str],
 }
 
 /// Gradient boosting of the logistic loss by second-order trees.

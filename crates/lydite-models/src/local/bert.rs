@@ -3,6 +3,8 @@
 //! Texts stand one after the other as rows, a row a word piece, none padded: linear layers and normalisations do not
 //! care where a text ends, and attention goes text by text.
 
+use std::fmt;
+
 use pulp::Arch;
 
 use super::attention::{Attend, Scratch};
@@ -15,7 +17,6 @@ use super::parallel;
 use super::weights::{Place, Reader, Weights};
 
 /// An encoder's weights.
-#[derive(Debug)]
 pub(super) struct Bert {
     arch: Arch,
     config: Config,
@@ -160,6 +161,14 @@ impl Bert {
 
     fn add_normalize(&self, rows: &mut [f32], added: &[f32], norm: &Norm) {
         self.arch.dispatch(AddNormalize { rows, added, norm });
+    }
+}
+
+impl fmt::Debug for Bert {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bert")
+            .field("config", &self.config)
+            .finish_non_exhaustive()
     }
 }
 

@@ -139,6 +139,10 @@ impl Multiply<'_> {
         clippy::indexing_slicing,
         reason = "all slices have as many numbers as the panel has steps"
     )]
+    #[expect(
+        clippy::needless_range_loop,
+        reason = "with iterators the compiler keeps checks, and the sums in memory"
+    )]
     fn tile<S: Simd, const R: usize, const V: usize>(
         &mut self,
         simd: S,
@@ -149,7 +153,6 @@ impl Multiply<'_> {
         let rows: [&[f32]; R] =
             std::array::from_fn(|r| &self.rows.numbers[(row + r) * self.rows.stride..][..steps]);
         let mut sums = [panel.bias; R];
-        // By index, and each sum by its own: else the compiler keeps checks, and the sums in memory.
         for step in 0..steps {
             let weights = &panel.steps[step];
             for r in 0..R {
@@ -215,5 +218,118 @@ fn store<S: Simd, const V: usize>(simd: S, out: &mut [f32], numbers: [S::f32s; V
         && !rest.is_empty()
     {
         simd.partial_store_f32s(rest, number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pulp::Arch;
+
+    use super::super::pack::lanes;
+    use super::super::tests::arches;
+    use super::*;
+
+    fn numbers(seed: u64, count: usize) -> Vec<f32> {
+        let mut random = fastrand::Rng::with_seed(seed);
+        (0..count).map(|_| random.f32() * 2.0 - 1.0).collect()
+    }
+
+    fn multiply(
+        arch: Arch,
+        rows: &[f32],
+        inputs: usize,
+        weights: &[f32],
+        bias: &[f32],
+        finish: Finish<'_>,
+    ) -> Vec<f32> {
+        let mut matrix = Matrix::new(lanes(arch), inputs, bias.len());
+        matrix.put(0, weights, bias, 1.0);
+        let mut out = vec![f32::NAN; rows.len() / inputs * bias.len()];
+        arch.dispatch(Multiply::linear(rows, &matrix, finish, &mut out));
+        out
+    }
+
+    /// The same in 64 bits, by definition.
+    fn product(rows: &[f32], inputs: usize, weights: &[f32], bias: &[f32]) -> Vec<f64> {
+        let dot = |row: &[f32], column: &[f32]| -> f64 {
+            let products = row.iter().zip(column);
+            products.map(|(x, y)| f64::from(*x) * f64::from(*y)).sum()
+        };
+        rows.chunks(inputs)
+            .flat_map(|row| {
+                let columns = weights.chunks(inputs).zip(bias);
+                columns.map(move |(column, bias)| f64::from(*bias) + dot(row, column))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn products_of_all_shapes_are_right() {
+        for arch in arches() {
+            for (count, inputs, outputs) in [
+                (1, 1, 1),
+                (2, 3, 5),
+                (3, 7, 16),
+                (4, 8, 17),
+                (5, 16, 33),
+                (6, 1, 48),
+                (7, 20, 49),
+                (8, 31, 95),
+                (9, 64, 96),
+                (17, 33, 131),
+            ] {
+                let rows = numbers(1, count * inputs);
+                let (weights, bias) = (numbers(2, inputs * outputs), numbers(3, outputs));
+                let found = multiply(arch, &rows, inputs, &weights, &bias, Finish::Nothing);
+                let wanted = product(&rows, inputs, &weights, &bias);
+                for (found, wanted) in found.iter().zip(wanted) {
+                    let off = (f64::from(*found) - wanted).abs();
+                    assert!(
+                        off < 5e-6,
+                        "{arch:?} {count} {inputs} {outputs}: {found} {wanted}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_rows_product_hangs_on_that_row_alone() {
+        let (count, inputs, outputs) = (19, 40, 50);
+        let rows = numbers(4, count * inputs);
+        let (weights, bias) = (numbers(5, inputs * outputs), numbers(6, outputs));
+        for arch in arches() {
+            for finish in [Finish::Nothing, Finish::Gelu] {
+                let all = multiply(arch, &rows, inputs, &weights, &bias, finish);
+                for (row, wanted) in rows.chunks(inputs).zip(all.chunks(outputs)) {
+                    let alone = multiply(arch, row, inputs, &weights, &bias, finish);
+                    assert_eq!(alone, wanted, "{arch:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn rows_are_scaled_each_by_its_own_factor() {
+        let (inputs, outputs) = (3, 21);
+        let rows = numbers(7, 5 * inputs);
+        let (weights, bias) = (numbers(8, inputs * outputs), numbers(9, outputs));
+        let factors = numbers(10, 5);
+        for arch in arches() {
+            let plain = multiply(arch, &rows, inputs, &weights, &bias, Finish::Nothing);
+            let scaled = multiply(
+                arch,
+                &rows,
+                inputs,
+                &weights,
+                &bias,
+                Finish::Scale(&factors),
+            );
+            let wanted = plain.chunks(outputs).zip(&factors);
+            let wanted: Vec<f32> = wanted
+                .flat_map(|(row, factor)| row.iter().map(move |x| x * factor))
+                .collect();
+            assert_eq!(scaled, wanted, "{arch:?}");
+        }
     }
 }

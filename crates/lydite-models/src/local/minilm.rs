@@ -88,7 +88,7 @@ impl MiniLm {
         )
     }
 
-    fn load_for(folder: &Path, arch: Arch, threads: usize) -> Result<Self, LocalError> {
+    pub(super) fn load_for(folder: &Path, arch: Arch, threads: usize) -> Result<Self, LocalError> {
         let path = folder.join("config.json");
         let config = Config::parse(&path, &read(&path)?)?;
         let weights = Weights::open(folder.join("model.safetensors"))?;
@@ -100,7 +100,11 @@ impl MiniLm {
             let bert = Bert::load(config, &weights, arch, threads);
             (pieces.join(), bert)
         });
-        let pieces = pieces.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        // See there: a panic is that of a malformed file.
+        let pieces = pieces.map_err(|_| LocalError::Malformed {
+            path: path.clone(),
+            reason: "its reader gave up".to_owned(),
+        })??;
         Ok(Self {
             pieces,
             bert: bert?,
@@ -116,42 +120,37 @@ impl MiniLm {
         ids: impl Fn(&C) -> &[u32] + Sync,
         make: impl Fn(&C, &[f32]) -> Option<T> + Sync,
     ) -> Result<Vec<T>, LocalError> {
+        let cuts = self.cut_all(texts, cut)?;
+        let lengths: Vec<usize> = cuts.iter().map(|cut| ids(cut).len()).collect();
+        let batches = batches(&lengths, self.threads);
+        let run = |work: &mut Work, batch: Vec<usize>| -> Vec<(usize, Option<T>)> {
+            let cuts = || batch.iter().filter_map(|text| cuts.get(*text));
+            let inputs: Vec<&[u32]> = cuts().map(&ids).collect();
+            let mut rows = self.bert.forward(&inputs, work);
+            let made = cuts().zip(&inputs).map(|(cut, input)| {
+                let (own, later) = rows.split_at(input.len() * self.dimensions());
+                rows = later;
+                make(cut, own)
+            });
+            batch.iter().copied().zip(made).collect()
+        };
+        let made = parallel::map(self.threads, batches, Work::default, run);
+        let mut made: Vec<(usize, Option<T>)> = made.into_iter().flatten().collect();
+        made.sort_unstable_by_key(|(text, _)| *text);
+        let finite = |(text, made): (usize, Option<T>)| made.ok_or(LocalError::NotFinite { text });
+        made.into_iter().map(finite).collect()
+    }
+
+    fn cut_all<C: Send>(
+        &self,
+        texts: &[&str],
+        cut: impl Fn(&str) -> Result<C, String> + Sync,
+    ) -> Result<Vec<C>, LocalError> {
         let cuts = parallel::map(self.threads, texts.to_vec(), || (), |(), text| cut(text));
         let told = |(text, cut): (usize, Result<C, String>)| {
             cut.map_err(|reason| LocalError::Text { text, reason })
         };
-        let cuts: Vec<C> = cuts
-            .into_iter()
-            .enumerate()
-            .map(told)
-            .collect::<Result<_, _>>()?;
-        let lengths: Vec<usize> = cuts.iter().map(|cut| ids(cut).len()).collect();
-        let run = |work: &mut Work, batch: Vec<usize>| {
-            let batch: Vec<(usize, &C)> = batch
-                .iter()
-                .filter_map(|text| Some((*text, cuts.get(*text)?)))
-                .collect();
-            let inputs: Vec<&[u32]> = batch.iter().map(|(_, cut)| ids(cut)).collect();
-            let mut rows = self.bert.forward(&inputs, work);
-            let mut made = Vec::with_capacity(batch.len());
-            for ((text, cut), input) in batch.into_iter().zip(inputs) {
-                let (own, later) = rows.split_at(input.len() * self.dimensions());
-                made.push((text, make(cut, own)));
-                rows = later;
-            }
-            made
-        };
-        let made = parallel::map(
-            self.threads,
-            batches(&lengths, self.threads),
-            Work::default,
-            run,
-        );
-        let mut made: Vec<(usize, Option<T>)> = made.into_iter().flatten().collect();
-        made.sort_unstable_by_key(|(text, _)| *text);
-        made.into_iter()
-            .map(|(text, made)| made.ok_or(LocalError::NotFinite { text }))
-            .collect()
+        cuts.into_iter().enumerate().map(told).collect()
     }
 }
 

@@ -4,6 +4,8 @@ use std::fmt;
 use std::ops::Range;
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use tokenizers::{Encoding, PostProcessor, Tokenizer, TruncationDirection};
 
 use super::error::LocalError;
@@ -30,6 +32,8 @@ pub(super) struct Cut {
 
 impl Pieces {
     /// Reads the file's text.
+    ///
+    /// The crate that does it panics on some malformed files, here at the latest and never while texts are cut.
     pub(super) fn parse(
         path: &Path,
         text: &[u8],
@@ -40,12 +44,9 @@ impl Pieces {
             path: path.to_owned(),
             reason,
         };
-        let mut tokenizer =
-            Tokenizer::from_bytes(text).map_err(|error| malformed(error.to_string()))?;
-        tokenizer.with_padding(None);
-        tokenizer
-            .with_truncation(None)
-            .map_err(|error| malformed(error.to_string()))?;
+        let kept = Kept::of(text).map_err(|error| malformed(error.to_string()))?;
+        let tokenizer =
+            Tokenizer::from_bytes(kept).map_err(|error| malformed(error.to_string()))?;
         let processor = tokenizer.get_post_processor();
         let added = processor.map_or(0, |processor| processor.added_tokens(false));
         if added >= longest {
@@ -53,12 +54,15 @@ impl Pieces {
                 "it adds {added} pieces to each text, of at most {longest}"
             )));
         }
-        Ok(Self {
+        let pieces = Self {
             tokenizer,
             longest,
             added,
             vocabulary,
-        })
+        };
+        // Pieces that are added but not told of are missed by any text.
+        drop(pieces.ids("a"));
+        Ok(pieces)
     }
 
     /// The numbers of a text's pieces.
@@ -94,11 +98,11 @@ impl Pieces {
             .tokenizer
             .post_process(encoding, None, true)
             .map_err(told)?;
-        match encoding
-            .get_ids()
-            .iter()
-            .find(|id| **id as usize >= self.vocabulary)
-        {
+        let ids = encoding.get_ids();
+        if ids.is_empty() {
+            return Err("it has none".to_owned());
+        }
+        match ids.iter().find(|id| **id as usize >= self.vocabulary) {
             Some(id) => Err(format!(
                 "piece {id} is not in the model's vocabulary of {}",
                 self.vocabulary
@@ -127,6 +131,30 @@ impl Pieces {
             }
             end = text.floor_char_boundary(4 * end);
         }
+    }
+}
+
+/// What of the file is used. Padding and truncation are not, and the decoder's reader panics on what it doesn't know.
+#[derive(Deserialize, Serialize)]
+struct Kept<'a> {
+    #[serde(borrow)]
+    version: &'a RawValue,
+    #[serde(borrow)]
+    added_tokens: &'a RawValue,
+    #[serde(borrow)]
+    normalizer: &'a RawValue,
+    #[serde(borrow)]
+    pre_tokenizer: &'a RawValue,
+    #[serde(borrow)]
+    post_processor: &'a RawValue,
+    #[serde(borrow)]
+    model: &'a RawValue,
+}
+
+impl Kept<'_> {
+    /// The file's text with nothing else in it.
+    fn of(text: &[u8]) -> serde_json::Result<Vec<u8>> {
+        serde_json::to_vec(&serde_json::from_slice::<Kept<'_>>(text)?)
     }
 }
 

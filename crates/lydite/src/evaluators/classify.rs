@@ -8,11 +8,12 @@ use super::graded::{Grade, graded};
 use super::material::{Material, READS, Shown};
 use super::options::quote_all;
 use crate::evaluator::{
-    Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, PromptText, Scorer,
+    Batched, Evaluator, Example, Got, Info, Judged, Local, Needs, Origin, ParamErrors, Prepare,
+    PromptText, Role, Scorer, Scratch, text_of,
 };
 use crate::judge::{Ask, Failure, Fill, JudgeContext, Label, Labels, Outcome, Place, Prompt};
-use crate::model::{BoxFuture, Order};
-use crate::outcome::Verdict;
+use crate::model::{BoxFuture, ModelErrorKind, Order};
+use crate::outcome::{Cell, Code, Evidence, Explanation, Score, Verdict};
 use crate::record::{Field, FieldSet, Row};
 
 /// A judge gives the output one of your own labels, and the label decides.
@@ -103,6 +104,14 @@ impl Evaluator for Classify {
         reads: READS,
         needs: FieldSet::of(&[Field::Output]),
         principal: Some("question"),
+        locals: &[Local {
+            method: "classifier",
+            version: 1,
+            replaces: Role::Judge,
+            models: &[Role::Classifier],
+            docs: BY_CLASSIFIER,
+            examples: &[],
+        }],
         examples: &[
             Example {
                 title: "a label among those that pass",
@@ -134,6 +143,16 @@ impl Evaluator for Classify {
     }
 
     fn prepare(self, cx: &Prepare<'_>) -> Result<Scorer, ParamErrors> {
+        if cx.local.is_some() {
+            let specs = self.labels.specs()?;
+            return Ok(Scorer::batched(ByClassifier {
+                grades: grades(&specs, self.pass.as_deref())?,
+                labels: specs
+                    .keys()
+                    .map(|name| name.trim().to_lowercase())
+                    .collect(),
+            }));
+        }
         let material = Material::new(self.show.as_deref())?;
         let prompt = material.prompt(cx, PROMPT, &PLACES, &["labels"])?;
         let specs = self.labels.specs()?;
@@ -259,6 +278,106 @@ fn listed(specs: &IndexMap<String, LabelSpec>) -> String {
         None => name.clone(),
     });
     lines.collect::<Vec<_>>().join("\n")
+}
+
+const BY_CLASSIFIER: &str = "\
+With `models: {classifier: {path: …}}` and no judge, your own classifier gives the output its likeliest label \
+([classifiers](../classifiers.md)); `question` and `show` play no part. The check's labels are those of the model, in any \
+case of letters: a model whose likeliest label is not among them is an error. The score is the label's own, as with a \
+judge; the evidence has every label's probability.";
+
+/// By the likeliest label of a user's classifier.
+struct ByClassifier {
+    /// In small letters.
+    labels: Vec<String>,
+    /// One a label.
+    grades: Vec<Grade>,
+}
+
+impl ByClassifier {
+    /// The place of the likeliest label among the check's, or why there is none.
+    fn label<'g>(
+        &self,
+        row: &Row<'_>,
+        got: &Got<'g>,
+    ) -> Result<(usize, &'g [f32]), (Cell, String)> {
+        let output = text_of(row, Field::Output).map_err(|cell| (cell, String::new()))?;
+        let said = match got.classes(output) {
+            Some(Ok(said)) => said,
+            Some(Err(error)) => {
+                return Err((
+                    Cell::Errored(Code::Model(error.kind)),
+                    error.message.clone(),
+                ));
+            }
+            None => return Err((Cell::Errored(Code::NothingToJudge), String::new())),
+        };
+        let likeliest = said
+            .iter()
+            .zip(got.labels())
+            .max_by(|a, b| a.0.total_cmp(b.0));
+        let name = likeliest.map_or("", |(_, label)| label.as_str());
+        let place = self
+            .labels
+            .iter()
+            .position(|label| *label == name.trim().to_lowercase());
+        let place = place.ok_or_else(|| {
+            let message = format!(
+                "{} says {name:?}, which is not among the check's labels; its labels are {}",
+                got.classifier(),
+                got.labels().join(", ")
+            );
+            (Cell::Errored(Code::Model(ModelErrorKind::Config)), message)
+        })?;
+        Ok((place, said))
+    }
+}
+
+impl Batched for ByClassifier {
+    fn needs<'r>(&self, row: &Row<'r>, needs: &mut Needs<'r>) {
+        if let Ok(output) = text_of(row, Field::Output) {
+            needs.classify(output);
+        }
+    }
+
+    fn score(&self, row: &Row<'_>, got: &Got<'_>, _: &mut Scratch) -> Cell {
+        match self.label(row, got) {
+            Ok((place, _)) => {
+                let (natural, score) = self
+                    .grades
+                    .get(place)
+                    .copied()
+                    .unwrap_or((Verdict::Inconclusive, None));
+                Cell::Scored {
+                    score: score.and_then(Score::new),
+                    natural: Some(natural),
+                    flags: 0,
+                }
+            }
+            Err((cell, _)) => cell,
+        }
+    }
+
+    fn explain(&self, row: &Row<'_>, got: &Got<'_>, _: Cell, _: &mut Scratch) -> Explanation {
+        let (place, said) = match self.label(row, got) {
+            Ok(said) => said,
+            Err((_, message)) if message.is_empty() => return Explanation::default(),
+            Err((_, message)) => return Explanation::reason(message),
+        };
+        let label = self.labels.get(place).cloned().unwrap_or_default();
+        let evidence = got.labels().iter().zip(said).map(|(label, probability)| {
+            Evidence::new("category")
+                .set("name", label.as_str())
+                .set("score", f64::from(*probability))
+                .set("by", got.classifier())
+        });
+        Explanation {
+            evidence: evidence.collect(),
+            reason: Some(format!("the likeliest label is {label:?}").into()),
+            label: Some(label.into()),
+            raw: None,
+        }
+    }
 }
 
 struct ByJudge {

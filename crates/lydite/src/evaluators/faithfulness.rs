@@ -5,13 +5,16 @@ use std::borrow::Cow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::entailed::{Entailed, NLI};
+use super::grounded::{Grounded, LOCAL};
 use super::prompts::prompt;
-use super::seen::{grounding, query_if_any};
+use super::seen::{self, query_if_any};
 use super::shown::shown;
 use super::statements::Splitter;
 use crate::evaluator::{
     Evaluator, Example, Info, Judged, Origin, ParamErrors, Prepare, PromptText, Scorer,
 };
+use crate::heads::grounding;
 use crate::judge::{Ask, Failure, Fill, Item, JudgeContext, Label, Labels, Outcome, Place, Prompt};
 use crate::model::{BoxFuture, Order};
 use crate::outcome::{Cell, Evidence, Explanation, Score, Verdict};
@@ -130,10 +133,19 @@ impl Evaluator for Faithfulness {
                 ..Example::PLAIN
             },
         ],
+        locals: &[NLI, LOCAL],
         ..Info::JUDGED
     };
 
     fn prepare(self, cx: &Prepare<'_>) -> Result<Scorer, ParamErrors> {
+        if cx.local.is_some_and(|local| local.method == NLI.method) {
+            return Ok(Scorer::batched(Entailed));
+        }
+        if cx.local.is_some() {
+            let head =
+                grounding::head().map_err(|error| ParamErrors::one("", error.to_string()))?;
+            return Ok(Scorer::pure(Grounded(head)));
+        }
         Ok(Scorer::judged(ByJudge {
             splitter: Splitter::new()?,
             prompt: prompt(cx, PROMPT, &PLACES, &["context", "statements"])?,
@@ -158,7 +170,7 @@ impl ByJudge {
         if output.trim().is_empty() {
             return Ok(Outcome::inconclusive("the response is empty"));
         }
-        let sources = grounding(row);
+        let sources = seen::grounding(row);
         if sources.is_empty() {
             return Ok(Outcome::inconclusive(
                 "there is no system message, tool turn or context to hold the response against",

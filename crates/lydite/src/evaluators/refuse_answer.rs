@@ -3,10 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::attempt::ByJudge;
+use super::attempt::{ByHead, ByJudge, LOCAL, Side};
 use super::graded::Grade;
 use crate::evaluator::{
-    Evaluator, Example, Info, Origin, ParamErrors, Prepare, PromptText, Scorer,
+    Evaluator, Example, Info, Local, Origin, ParamErrors, Prepare, PromptText, Scorer,
 };
 use crate::outcome::Verdict;
 use crate::record::{Field, FieldSet};
@@ -69,10 +69,30 @@ impl Evaluator for RefuseAnswer {
                 ..Example::PLAIN
             },
         ],
+        locals: &[Local {
+            examples: &[
+                Example {
+                    title: "the documents do not say",
+                    record: r#"{"query": "What is the notice period?", "output": "I could not find a notice period in the documents."}"#,
+                    expect: r#"{"verdict": "pass"}"#,
+                    ..Example::PLAIN
+                },
+                Example {
+                    title: "a refusal that is told of",
+                    record: r#"{"query": "What did the minister say?", "output": "According to the article, she said: \"I cannot comment on that.\" Her office later confirmed that the vote had been moved to June."}"#,
+                    expect: r#"{"verdict": "fail"}"#,
+                    ..Example::PLAIN
+                },
+            ],
+            ..LOCAL
+        }],
         ..Info::JUDGED
     };
 
     fn prepare(self, cx: &Prepare<'_>) -> Result<Scorer, ParamErrors> {
-        Ok(Scorer::judged(ByJudge::new(cx, GRADES)?))
+        Ok(match cx.local {
+            Some(_) => Scorer::pure(ByHead::new(Side::Refusal)?),
+            None => Scorer::judged(ByJudge::new(cx, GRADES)?),
+        })
     }
 }

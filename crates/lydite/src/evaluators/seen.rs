@@ -7,15 +7,46 @@ use crate::json;
 use crate::judge::Fill;
 use crate::record::{Content, Role, Row, Turn};
 
+/// A text that a response may draw on.
+#[derive(Clone, Debug)]
+pub(super) struct Source<'r> {
+    /// Where it stands in the record: `messages/0`, `contexts/2`.
+    pub(super) place: String,
+    pub(super) text: Cow<'r, str>,
+}
+
 /// The texts that a response may draw on: system messages, tool turns and contexts. Blank ones are left out.
-pub(super) fn grounding<'r>(row: &Row<'r>) -> Vec<Cow<'r, str>> {
-    let is_source = |turn: &&Turn<'_>| matches!(turn.role, Role::System | Role::Tool);
-    let turns = row.messages().iter().filter(is_source).map(turn_text);
-    let chunks = row.contexts().iter().map(|chunk| chunk.document.into());
+pub(super) fn sources<'r>(row: &Row<'r>) -> Vec<Source<'r>> {
+    let is_source = |turn: &Turn<'_>| matches!(turn.role, Role::System | Role::Tool);
+    let turns = row.messages().iter().enumerate();
+    let turns = turns
+        .filter(|(_, turn)| is_source(turn))
+        .map(|(at, turn)| Source {
+            place: format!("messages/{at}"),
+            text: turn_text(turn),
+        });
+    let chunks = row.contexts().iter().enumerate();
+    let chunks = chunks.map(|(at, chunk)| Source {
+        place: format!("contexts/{at}"),
+        text: chunk.document.into(),
+    });
     turns
         .chain(chunks)
-        .filter(|text| !text.trim().is_empty())
+        .filter(|source| !source.text.trim().is_empty())
         .collect()
+}
+
+/// The same without their places.
+pub(super) fn grounding<'r>(row: &Row<'r>) -> Vec<Cow<'r, str>> {
+    sources(row).into_iter().map(|source| source.text).collect()
+}
+
+/// What the user said: the query, and all of the user's turns.
+pub(super) fn asked(row: &Row<'_>) -> String {
+    let turns = row.messages().iter().filter(|turn| turn.role == Role::User);
+    let query = row.query().map(content_text);
+    let said: Vec<Cow<'_, str>> = query.into_iter().chain(turns.map(turn_text)).collect();
+    said.join("\n")
 }
 
 /// All that came before the response, in order: each message with its role, the query if no message says it, and

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::graded::{PASS_FAIL, graded};
+use super::matched::{ByHead, LOCAL};
 use super::prompts::prompt;
 use super::seen::query_if_any;
 use super::shown::shown;
@@ -81,6 +82,7 @@ impl Evaluator for SemanticMatch {
         reads: FieldSet::of(&[Field::Output, Field::Reference, Field::Query]),
         needs: FieldSet::of(&[Field::Output, Field::Reference]),
         reference_alias: Some("semantic_match_string"),
+        locals: &[LOCAL],
         examples: &[
             Example {
                 title: "the same in other words",
@@ -108,6 +110,9 @@ impl Evaluator for SemanticMatch {
     };
 
     fn prepare(self, cx: &Prepare<'_>) -> Result<Scorer, ParamErrors> {
+        if cx.local.is_some() {
+            return Ok(Scorer::batched(ByHead::new()?));
+        }
         Ok(Scorer::judged(ByJudge {
             prompt: prompt(cx, PROMPT, &PLACES, &["reference", "output"])?,
             labels: Labels::yes_no(),

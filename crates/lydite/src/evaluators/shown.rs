@@ -20,6 +20,15 @@ pub(super) fn shown<'r>(
         _ => None,
     };
     let content = content.ok_or(Cell::Errored(Code::MissingField(field)))?;
+    let text = text_or_json(content, field)?;
+    if matches!(text, Cow::Owned(_)) {
+        cx.warn(OBJECT_AS_JSON);
+    }
+    Ok(text)
+}
+
+/// A text as it is, an object or list as canonical JSON (owned); an error where it has no reading as text.
+pub(super) fn text_or_json(content: Content<'_>, field: Field) -> Result<Cow<'_, str>, Cell> {
     match content {
         Content::Text(text)
         | Content::Json {
@@ -28,10 +37,9 @@ pub(super) fn shown<'r>(
         | Content::Parts {
             text: Some(text), ..
         } => Ok(Cow::Borrowed(text)),
-        Content::Parts { .. } => Err(Cell::Errored(Code::NotText(field)).into()),
+        Content::Parts { .. } => Err(Cell::Errored(Code::NotText(field))),
         Content::Json { source, .. } => {
             let json = json::parse(source).map_err(|_| Cell::Errored(Code::JsonTooDeep(field)))?;
-            cx.warn(OBJECT_AS_JSON);
             let mut text = String::new();
             json::canonical(&json, &mut text);
             Ok(Cow::Owned(text))

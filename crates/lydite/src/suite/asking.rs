@@ -83,7 +83,25 @@ pub(super) fn complete(desk: &mut Desk, scope: &Scope<'_>, draft: &mut Draft) {
             format!("`{called}` needs models.judge: a chat model that judges, and none is named"),
             "such as `models: {judge: openai/gpt-4.1-mini}`, or `judge:` beside `evaluator:`",
         ),
-        None => say_moderator(desk, scope, draft),
+        None => {
+            say_moderator(desk, scope, draft);
+            say_idle_models(desk, draft);
+        }
+    }
+}
+
+/// Says that a judge stands before a model that would be asked without one.
+fn say_idle_models(desk: &mut Desk, draft: &Draft) {
+    let named = [
+        (Role::Nli, &draft.asks.nli),
+        (Role::Classifier, &draft.asks.classifier),
+    ];
+    for (role, _) in named.iter().filter(|(_, spec)| spec.is_some()) {
+        let (called, role) = (&draft.called, role.as_str());
+        let message = format!(
+            "`{called}` asks its judge, not the model `{role}`; write `judge: local` beside `evaluator:` for the latter"
+        );
+        desk.note(draft.places.evaluator, message);
     }
 }
 

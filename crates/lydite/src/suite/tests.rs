@@ -875,7 +875,9 @@ fn the_quick_start_is_right() {
     let yaml = include_str!("../../../../examples/quickstart/lydite.yaml");
     let suite = Suite::parse(yaml, "lydite.yaml", &Registry::builtin())
         .unwrap_or_else(|errors| panic!("{errors}"));
-    assert_eq!(suite.notes, [] as [String; 0]);
+    let local = |note: &&String| note.contains("by the local method");
+    assert_eq!(suite.notes.iter().filter(local).count(), 4);
+    assert_eq!(suite.notes.len(), 4, "{:?}", suite.notes);
     assert!(suite.checks.len() > 5 && suite.gates.len() > 5);
 }
 

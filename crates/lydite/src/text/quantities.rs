@@ -77,9 +77,16 @@ pub fn quantities(text: &str) -> Vec<Quantity> {
     let mut at = 0;
     while at < tokens.len() {
         match cursor.quantity(at) {
-            Some((quantity, next)) if next > at => {
+            Some((mut quantity, next)) if next > at => {
                 share_unit(text, &mut found, &quantity);
-                found.push(quantity);
+                end_of_years(text, found.last(), &mut quantity);
+                match found
+                    .last_mut()
+                    .and_then(|begin| begin.joined(text, &quantity))
+                {
+                    Some(whole) => found.last_mut().map_or((), |begin| *begin = whole),
+                    None => found.push(quantity),
+                }
                 at = next;
             }
             _ => at += 1,
@@ -114,6 +121,28 @@ impl Quantity {
     /// Whether both say the same, one of them perhaps less exactly.
     pub fn agrees(&self, other: &Self) -> bool {
         self.relation(other) == Relation::Same
+    }
+
+    /// `3 hours and 48 minutes` is one quantity of minutes, and `5 ft 6 in` one of inches.
+    fn joined(&self, text: &str, part: &Self) -> Option<Self> {
+        let between = text.get(self.span.end..part.span.start)?.trim();
+        let (large, number) = (self.unit?, part.number()?);
+        let inches = large.name == "foot" && number < 12.0;
+        let small = part.unit.or(units::INCH.filter(|_| inches))?;
+        let fits = large.family == small.family
+            && large.factor > small.factor
+            && matches!(between, "" | "and" | ",");
+        let compound = matches!(
+            large.family,
+            Family::Duration | Family::Months | Family::ImperialLength | Family::ImperialMass
+        );
+        let value = self.number()? * large.factor / small.factor + number;
+        (fits && compound).then_some(Self {
+            span: self.span.start..part.span.end,
+            value: Value::Number(value),
+            unit: Some(small),
+            ..*part
+        })
     }
 
     fn number(&self) -> Option<f64> {
@@ -210,6 +239,29 @@ fn share_unit(text: &str, found: &mut [Quantity], end: &Quantity) {
     let range = matches!(between, "-" | "–" | "—" | "to" | "or" | "and" | "through");
     if range && begin.kind == Kind::Number && end.number().is_some() && end.unit.is_some() {
         (begin.unit, begin.kind) = (end.unit, end.kind);
+    }
+}
+
+/// The second year of `1979–80` is 1980.
+fn end_of_years(text: &str, begin: Option<&Quantity>, end: &mut Quantity) {
+    let Some(begin) = begin else { return };
+    let between = text.get(begin.span.end..end.span.start).unwrap_or_default();
+    let year = match begin.value {
+        Value::Number(number) if begin.unit.is_none() => number,
+        Value::Date(Date {
+            year: Some(year),
+            month: None,
+            ..
+        }) => f64::from(year),
+        _ => return,
+    };
+    let short = end.unit.is_none() && end.kind == Kind::Number && end.span.len() == 2;
+    let range = matches!(between, "-" | "–" | "/") && (1000.0..2100.0).contains(&year);
+    if let Some(last) = end
+        .number()
+        .filter(|last| short && range && *last > year % 100.0)
+    {
+        end.value = Value::Number(year - year % 100.0 + last);
     }
 }
 
@@ -605,6 +657,16 @@ mod tests {
                 "1996 people, 1996",
                 &["1996|Number 1996", "1996|Number 1996"],
             ),
+            (
+                "3 hours and 48 minutes",
+                &["3 hours and 48 minutes|Duration 228 min"],
+            ),
+            ("5 ft 10 in.", &["5 ft 10|Number 70 inch"]),
+            (
+                "the 1979–80 season",
+                &["1979|Number 1979", "80|Number 1980"],
+            ),
+            ("May 7 , 2018", &["May 7 , 2018|Date 2018-5-7"]),
             ("It costs 5.", &["5|Number 5"]),
             ("", &[]),
         ];

@@ -12,7 +12,8 @@ use crate::wires::secret::Redactor;
 
 /// A pip that has not ended by then is ended.
 const LONGEST: Duration = Duration::from_secs(15 * 60);
-const LONGEST_PROBE: Duration = Duration::from_secs(30);
+/// How shells, and the shims of version managers, say that there is no such command.
+const NOT_FOUND: i32 = 127;
 const POLL: Duration = Duration::from_millis(50);
 
 /// A program that is pip, with the arguments that make it so.
@@ -34,53 +35,53 @@ impl Pip {
         pips.iter().map(words).collect()
     }
 
-    /// The first that answers.
-    pub(super) fn at_hand<'p>(pips: &'p [Self], empty: &Path) -> Option<&'p Self> {
-        pips.iter().find(|pip| pip.answers(empty))
-    }
-
     /// As one would type it.
     pub(super) fn shown(&self) -> String {
         self.0.join(" ")
     }
 
-    /// Fetches a package's wheel into an empty folder.
+    /// Fetches a package's wheel into an empty folder, by the first of some programs that is a pip.
     pub(super) fn download(
-        &self,
+        pips: &[Self],
         package: &PinnedPackage<'_>,
         into: &Path,
     ) -> Result<PathBuf, String> {
+        for pip in pips {
+            match pip.run(package, into) {
+                Err(Unfetched::NoPip) => {}
+                Err(Unfetched::Failed(problem)) => return Err(problem),
+                Ok(wheel) => return Ok(wheel),
+            }
+        }
+        let shown: Vec<String> = pips.iter().map(Self::shown).collect();
+        Err(format!(
+            "there is no pip: none of {} is one",
+            shown.join(", ")
+        ))
+    }
+
+    fn run(&self, package: &PinnedPackage<'_>, into: &Path) -> Result<PathBuf, Unfetched> {
+        let failed = |problem: String| Unfetched::Failed(problem);
         let said = into.join("said.txt");
-        let log = File::create(&said).map_err(|error| error.to_string())?;
-        let mut command = self.command(into).ok_or("no program is named")?;
+        let log = File::create(&said).map_err(|error| failed(error.to_string()))?;
+        let mut command = self.command(into).ok_or(Unfetched::NoPip)?;
         command
             .args(["download", "--no-deps", "--only-binary", ":all:"])
             .args(["--disable-pip-version-check", "--no-input", "--quiet"])
             .args(["--dest", "."])
             .arg(format!("{}=={}", package.name, package.version))
             .stderr(log);
-        let ended = command
-            .spawn()
-            .and_then(|mut child| wait(&mut child, LONGEST))
-            .map_err(|error| format!("`{}` can't be run: {error}", self.shown()))?;
-        match ended {
-            Some(status) if status.success() => wheel_in(into),
+        // What can't be started is not there.
+        let mut child = command.spawn().map_err(|_| Unfetched::NoPip)?;
+        match wait(&mut child, LONGEST).map_err(|error| failed(error.to_string()))? {
+            Some(status) if status.success() => wheel_in(into).map_err(failed),
             Some(status) => Err(self.failed(status, &said)),
-            None => Err(format!(
+            None => Err(failed(format!(
                 "`{}` was not done after {} minutes",
                 self.shown(),
                 LONGEST.as_secs() / 60
-            )),
+            ))),
         }
-    }
-
-    fn answers(&self, empty: &Path) -> bool {
-        let probe = |mut command: Command| {
-            let child = command.arg("--version").stderr(Stdio::null()).spawn();
-            child.and_then(|mut child| wait(&mut child, LONGEST_PROBE))
-        };
-        let ended = self.command(empty).map(probe);
-        matches!(ended, Some(Ok(Some(status))) if status.success())
     }
 
     /// Runs in a folder of ours: Python would import what lies in the current one.
@@ -95,15 +96,25 @@ impl Pip {
         Some(command)
     }
 
-    fn failed(&self, status: ExitStatus, said: &Path) -> String {
+    /// What a failure says of itself. A Python without a pip is none.
+    fn failed(&self, status: ExitStatus, said: &Path) -> Unfetched {
         let said = fs::read(said).unwrap_or_default();
         let said = String::from_utf8_lossy(&said);
+        if status.code() == Some(NOT_FOUND) || said.contains("No module named") {
+            return Unfetched::NoPip;
+        }
         let last = said.lines().rev().find(|line| !line.trim().is_empty());
         let last = last.map_or_else(String::new, |line| {
             format!(": {}", Redactor::default().clean(&without_passwords(line)))
         });
-        format!("`{}` failed ({status}){last}", self.shown())
+        Unfetched::Failed(format!("`{}` failed ({status}){last}", self.shown()))
     }
+}
+
+/// Why a program left no wheel.
+enum Unfetched {
+    NoPip,
+    Failed(String),
 }
 
 /// `None` where it had to be ended.

@@ -121,6 +121,13 @@ pub(super) enum NotInstalled {
     Io(#[from] io::Error),
 }
 
+impl Drop for Stage {
+    /// What was gathered stays for the next fetch; an empty folder does not.
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.dir);
+    }
+}
+
 impl Stage {
     /// Where a file goes once it is whole.
     pub(super) fn file(&self, name: &str) -> PathBuf {

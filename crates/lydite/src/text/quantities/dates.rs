@@ -224,10 +224,10 @@ fn year(cursor: &Cursor<'_>, at: usize) -> Option<(i32, usize)> {
         .then_some((year as i32, at + 1))
 }
 
+/// A mark; a comma may have a space before it, as tokenised texts do (`May 7 , 2018`).
 fn is_text(cursor: &Cursor<'_>, at: usize, text: &str) -> bool {
-    cursor
-        .token(at)
-        .is_some_and(|token| token.text == text && token.glued)
+    let token = cursor.token(at);
+    token.is_some_and(|token| token.text == text && (token.glued || text == ","))
 }
 
 /// A month without day or year. `May`, `March` and `August` are other words too, so they need a preposition.

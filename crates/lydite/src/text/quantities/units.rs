@@ -170,6 +170,9 @@ fn is_plain_word(name: &str) -> bool {
     )
 }
 
+/// What a bare number after feet is.
+pub(super) const INCH: Option<Unit> = Some(unit("inch", Family::ImperialLength, 1.0));
+
 const fn unit(name: &'static str, family: Family, factor: f64) -> Unit {
     Unit {
         name,

@@ -269,6 +269,7 @@ fn many_at_once_fetch_once() {
     let fetched = |source: &&Source| **source == Source::Hub;
     assert_eq!(sources.lock().unwrap().iter().filter(fetched).count(), 1);
     assert_eq!(hub.count(), 3);
+    assert!(!home.kept().with_extension("part").exists());
 }
 
 #[test]

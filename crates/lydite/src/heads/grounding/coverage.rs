@@ -118,7 +118,7 @@ fn one_source(sources: &Sources<'_>, first: usize, at: usize) -> Range<usize> {
     let source = |at: usize| sources.sentence(at).map(|sentence| sentence.source);
     let mut window = (first..first + WINDOW).filter(|i| source(*i) == source(at));
     let begin = window.next().unwrap_or(at);
-    begin..window.last().unwrap_or(begin) + 1
+    begin..window.next_back().unwrap_or(begin) + 1
 }
 
 fn covered(statement: &Statement<'_>, sources: &Sources<'_>, within: &Range<usize>) -> f64 {

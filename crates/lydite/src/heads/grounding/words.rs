@@ -286,9 +286,9 @@ mod tests {
 
     #[test]
     fn tokens_know_their_kind_and_place() {
+        use Kind::{Content, Function, Mark};
         let text = "Maria’s shop isn't unsuitable: 30%!";
         let found: Vec<(&str, Kind)> = tokens(text).iter().map(|t| (t.text, t.kind)).collect();
-        use Kind::{Content, Function, Mark};
         let expected = [
             ("Maria’s", Content),
             ("shop", Content),

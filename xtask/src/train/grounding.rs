@@ -207,7 +207,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn record(output: &str, label: serde_json::Value) -> Record {
+    fn record(output: &str, label: &serde_json::Value) -> Record {
         serde_json::from_value(json!({
             "output": output, "label": label, "contexts": [{"document": "C."}], "meta": {"split_key": "g"}
         }))
@@ -224,8 +224,8 @@ mod tests {
     #[test]
     fn an_edited_statement_is_told_by_the_faithful_summaries() {
         let examples = summedits(&[
-            record("One is so. Two is so.", json!("faithful")),
-            record("One is so. Two is not.", json!("unfaithful")),
+            record("One is so. Two is so.", &json!("faithful")),
+            record("One is so. Two is not.", &json!("unfaithful")),
         ]);
         let expected = [
             ("One is so.", true),
@@ -238,9 +238,9 @@ mod tests {
     #[test]
     fn only_clear_ratings_label_statements() {
         let examples = mtrag(&[
-            record("One is so.", json!({"faithfulness": 4.0})),
-            record("Two is so.", json!({"faithfulness": 3.0})),
-            record("Three is so.", json!({"faithfulness": 2.0})),
+            record("One is so.", &json!({"faithfulness": 4.0})),
+            record("Two is so.", &json!({"faithfulness": 3.0})),
+            record("Three is so.", &json!({"faithfulness": 2.0})),
         ]);
         let expected = [("One is so.", true), ("Three is so.", false)];
         assert_eq!(labels(&examples), expected);
@@ -249,10 +249,10 @@ mod tests {
     #[test]
     fn labels_weigh_the_same() {
         let mut examples = begin(&[
-            record("One is so.", json!("faithful")),
-            record("Two is so.", json!("unfaithful")),
-            record("Three is so.", json!("unfaithful")),
-            record("Four is so.", json!("generic")),
+            record("One is so.", &json!("faithful")),
+            record("Two is so.", &json!("unfaithful")),
+            record("Three is so.", &json!("unfaithful")),
+            record("Four is so.", &json!("generic")),
         ]);
         balance(&mut examples);
         let weights: Vec<f64> = examples.iter().map(|example| example.weight).collect();

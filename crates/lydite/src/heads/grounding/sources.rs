@@ -184,11 +184,6 @@ impl<'t> Sources<'t> {
     }
 
     fn initials(&self) -> Vec<[String; 2]> {
-        let of = |sentence: &Sentence<'_>, takes: fn(&Token<'_>) -> bool| -> String {
-            let taken = sentence.tokens.iter().filter(|token| takes(token));
-            let letters = taken.filter_map(|token| token.text.chars().next());
-            letters.flat_map(char::to_lowercase).collect()
-        };
         let sentences = self.sentences.iter();
         sentences
             .map(|sentence| {
@@ -199,6 +194,11 @@ impl<'t> Sources<'t> {
             })
             .collect()
     }
+}
+
+fn first_letters<'s>(tokens: impl Iterator<Item = &'s Token<'s>>) -> String {
+    let letters = tokens.filter_map(|token| token.text.chars().next());
+    letters.flat_map(char::to_lowercase).collect()
 }
 
 fn place(index: &mut HashMap<u64, Vec<u32>>, key: u64, at: u32) {

@@ -187,10 +187,9 @@ impl<'t> Sources<'t> {
         let sentences = self.sentences.iter();
         sentences
             .map(|sentence| {
-                [
-                    of(sentence, |t| t.kind != Kind::Mark),
-                    of(sentence, |t| t.kind == Kind::Content),
-                ]
+                let words = sentence.tokens.iter().filter(|t| t.kind != Kind::Mark);
+                let content = sentence.tokens.iter().filter(|t| t.is_content());
+                [first_letters(words), first_letters(content)]
             })
             .collect()
     }

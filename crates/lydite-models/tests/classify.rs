@@ -1,5 +1,13 @@
 //! Classifiers of the user's own, against what `transformers` says of the same weights (`tests/classify/make.py`), and
 //! against files that are broken in every way that we thought of.
+#![cfg_attr(
+    not(all(feature = "candle", feature = "onnx")),
+    allow(
+        dead_code,
+        unused_imports,
+        reason = "what is left tests what is not built in"
+    )
+)]
 #![allow(
     clippy::print_stderr,
     clippy::unwrap_used,

@@ -32,7 +32,7 @@ pub(super) struct Encoded {
 
 /// Rows of one width: short ones are filled up on the right, where `mask` is 0.
 #[cfg_attr(
-    not(any(feature = "candle", feature = "onnx")),
+    not(any(test, feature = "candle", feature = "onnx")),
     expect(dead_code, reason = "only what runs models reads tokens")
 )]
 pub(super) struct Batch {

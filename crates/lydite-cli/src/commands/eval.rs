@@ -6,6 +6,7 @@ use std::pin::pin;
 use lydite::check::{Check, CheckSpec};
 use lydite::decode::Wanted;
 use lydite::evaluator::{Entry, Registry};
+use lydite::judge::ScoreMode;
 use lydite::model::ModelSpec;
 use lydite::node::{Node, did_you_mean};
 use lydite::outcome::Verdict;
@@ -107,22 +108,36 @@ fn ask(
     };
     let mut spec = CheckSpec::from_flat_asking_params(entry.info.id, params)
         .map_err(|error| said(error.into()))?;
+    let is_named = |text: &&String| text.trim() != "local";
     spec.asks.judges = args
         .judge
         .iter()
+        .filter(is_named)
         .map(|text| named("--judge", text))
         .collect::<Result<_, _>>()?;
     spec.asks.embedder = args
         .embedder
         .as_ref()
+        .filter(is_named)
         .map(|text| named("--embedder", text))
         .transpose()?;
+    spec.asks.unmoderated = args.moderator.as_deref() == Some("none");
     spec.asks.moderator = args
         .moderator
         .as_ref()
+        .filter(is_named)
+        .filter(|text| text.trim() != "none")
         .map(|text| named("--moderator", text))
         .transpose()?;
     let mut wanted = Wanted::default();
+    if let Some(local) = spec.asks.local(entry.info)
+        && (spec.prompt.is_some() || spec.asks.mode != ScoreMode::Verdict)
+    {
+        return Err(format!(
+            "`prompt` and `mode` are for a judge, and {} works by its local method {}; name a model by --judge",
+            entry.info.id, local.method
+        ));
+    }
     let check = Check::compile(entry, spec, &mut wanted).map_err(|error| said(error.into()))?;
     if !check.asks_models() {
         return single::judge_with(&check, &wanted, record).map_err(said);

@@ -67,10 +67,10 @@ pub(super) fn read(
 pub(super) fn complete(desk: &mut Desk, scope: &Scope<'_>, draft: &mut Draft) {
     let models = &scope.definitions.models;
     let (place, called) = (draft.places.evaluator, draft.called.clone());
-    if draft.places.aggregate.is_known() && draft.asks.judges.len() == 1 {
+    if draft.places.aggregate.is_known() && draft.asks.judges.len() < 2 {
         desk.note(
             draft.places.aggregate,
-            "`aggregate` has no effect with one judge",
+            "`aggregate` has no effect without several judges",
         );
     }
     if draft.incomplete || models.unread() {
@@ -213,7 +213,8 @@ fn read_judge(desk: &mut Desk, scope: &Scope<'_>, draft: &mut Draft, key: &Node,
     }
     let specs = may_name(desk, scope, key_text(key), value)
         .then(|| models::read_specs(desk, &scope.definitions.models, key_text(key), value))
-        .flatten();
+        .flatten()
+        .filter(|specs| models::chat(desk, value, specs));
     match specs {
         Some(specs) => draft.asks.judges = specs,
         None => draft.incomplete = true,

@@ -303,9 +303,22 @@ fn read_judges(desk: &mut Desk, models: &mut SuiteModels, what: &str, value: &No
     if value.as_str() == Some("local") {
         return;
     }
-    let judges = read_specs(desk, models, what, value);
+    let judges = read_specs(desk, models, what, value).filter(|specs| chat(desk, value, specs));
     models.unread |= judges.is_none();
     models.judges = judges.unwrap_or_default();
+}
+
+/// Whether all are chat models; what runs in this process embeds and classifies.
+pub(super) fn chat(desk: &mut Desk, node: &Node, specs: &[ModelSpec]) -> bool {
+    let Some(local) = specs.iter().find(|spec| spec.is_local()) else {
+        return true;
+    };
+    desk.error(
+        node.span,
+        format!("a judge is a chat model, and {} is none", local.name()),
+        "for a chat model on this machine write `ollama/<model>`, or another server's `{provider: openai, model: …, base_url: …}`; `judge: local` asks for the local method",
+    );
+    false
 }
 
 /// What `moderator:` says, and the model that it comes to.

@@ -29,11 +29,18 @@ const WEAK: f64 = 0.3;
 /// Features count no further.
 const MOST: f64 = 3.0;
 
+/// Numbers of one statement that are looked up: more are a table without full stops.
+const MOST_NUMBERS: usize = 100;
+
 impl Facts {
     pub(super) fn new(statement: &Statement<'_>, sources: &Sources<'_>, near: &Near) -> Self {
         let mut facts = Self::default();
         let said = quantities(statement.text);
-        for quantity in said.iter().filter(|q| !is_label(statement.text, q)) {
+        for quantity in said
+            .iter()
+            .filter(|q| !is_label(statement.text, q))
+            .take(MOST_NUMBERS)
+        {
             facts.number(statement, sources, near, &said, quantity);
         }
         facts.names(statement, sources);

@@ -1,6 +1,15 @@
 //! Classifiers of the user's own, against what `transformers` says of the same weights (`tests/classify/make.py`), and
 //! against files that are broken in every way that we thought of.
+#![cfg_attr(
+    not(all(feature = "candle", feature = "onnx")),
+    allow(
+        dead_code,
+        unused_imports,
+        reason = "what is left tests what is not built in"
+    )
+)]
 #![allow(
+    clippy::print_stderr,
     clippy::unwrap_used,
     clippy::indexing_slicing,
     reason = "a test may fail by panicking"
@@ -334,7 +343,7 @@ mod candle {
         });
         let config = copy("bert");
         edit(config.path(), "config.json", |config| {
-            config["layer_norm_eps"] = json!(1e-5)
+            config["layer_norm_eps"] = json!(1e-5);
         });
         let tokenizer = copy("bert");
         edit(tokenizer.path(), "tokenizer.json", |tokenizer| {
@@ -481,7 +490,7 @@ mod candle {
             for key in keys {
                 for value in &values {
                     edit(folder.path(), "config.json", |config| {
-                        config[&key] = value.clone()
+                        config[&key] = value.clone();
                     });
                     if let Ok(classifier) = load(folder.path(), Runtime::Auto) {
                         let answers = classifier.classify(&[(&long, Some("yes")), ("", None)]);

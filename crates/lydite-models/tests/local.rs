@@ -3,6 +3,7 @@
 //! `LYDITE_MODEL_DIR` says where its files lie. Without it the cases are left out, save in CI, which must have them.
 
 #![allow(
+    clippy::print_stderr,
     clippy::unwrap_used,
     clippy::indexing_slicing,
     reason = "a test may fail by panicking"

@@ -43,9 +43,9 @@ impl Task for Grounding {
     }
 
     fn examples(&self, data: &Data) -> Result<Vec<Example>> {
-        let mut examples = begin(data.read("begin")?);
-        examples.extend(summedits(data.read("summedits")?));
-        examples.extend(mtrag(data.read("mtrag_human_eval")?));
+        let mut examples = begin(&data.read("begin")?);
+        examples.extend(summedits(&data.read("summedits")?));
+        examples.extend(mtrag(&data.read("mtrag_human_eval")?));
         balance(&mut examples);
         Ok(examples)
     }
@@ -104,7 +104,7 @@ fn contexts(record: &Record) -> impl Iterator<Item = &str> {
 }
 
 /// Fully attributable or not. Generic responses claim nothing.
-fn begin(records: Vec<Record>) -> Vec<Example> {
+fn begin(records: &[Record]) -> Vec<Example> {
     let judged = records.iter().filter_map(|record| {
         let label = match record.label.as_str()? {
             "faithful" => true,
@@ -119,7 +119,7 @@ fn begin(records: Vec<Record>) -> Vec<Example> {
 }
 
 /// A statement of an unfaithful summary is unsupported unless a faithful one of the same document has it too.
-fn summedits(records: Vec<Record>) -> Vec<Example> {
+fn summedits(records: &[Record]) -> Vec<Example> {
     let is_faithful = |record: &Record| record.label.as_str() == Some("faithful");
     let mut supported: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     for record in records.iter().filter(|record| is_faithful(record)) {
@@ -145,7 +145,7 @@ fn summedits(records: Vec<Record>) -> Vec<Example> {
 }
 
 /// People's median from 1 to 4: 4 is supported throughout, up to 2.5 hardly.
-fn mtrag(records: Vec<Record>) -> Vec<Example> {
+fn mtrag(records: &[Record]) -> Vec<Example> {
     records
         .iter()
         .filter(|record| !record.contexts.is_empty())
@@ -207,7 +207,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn record(output: &str, label: serde_json::Value) -> Record {
+    fn record(output: &str, label: &serde_json::Value) -> Record {
         serde_json::from_value(json!({
             "output": output, "label": label, "contexts": [{"document": "C."}], "meta": {"split_key": "g"}
         }))
@@ -223,9 +223,9 @@ mod tests {
 
     #[test]
     fn an_edited_statement_is_told_by_the_faithful_summaries() {
-        let examples = summedits(vec![
-            record("One is so. Two is so.", json!("faithful")),
-            record("One is so. Two is not.", json!("unfaithful")),
+        let examples = summedits(&[
+            record("One is so. Two is so.", &json!("faithful")),
+            record("One is so. Two is not.", &json!("unfaithful")),
         ]);
         let expected = [
             ("One is so.", true),
@@ -237,10 +237,10 @@ mod tests {
 
     #[test]
     fn only_clear_ratings_label_statements() {
-        let examples = mtrag(vec![
-            record("One is so.", json!({"faithfulness": 4.0})),
-            record("Two is so.", json!({"faithfulness": 3.0})),
-            record("Three is so.", json!({"faithfulness": 2.0})),
+        let examples = mtrag(&[
+            record("One is so.", &json!({"faithfulness": 4.0})),
+            record("Two is so.", &json!({"faithfulness": 3.0})),
+            record("Three is so.", &json!({"faithfulness": 2.0})),
         ]);
         let expected = [("One is so.", true), ("Three is so.", false)];
         assert_eq!(labels(&examples), expected);
@@ -248,11 +248,11 @@ mod tests {
 
     #[test]
     fn labels_weigh_the_same() {
-        let mut examples = begin(vec![
-            record("One is so.", json!("faithful")),
-            record("Two is so.", json!("unfaithful")),
-            record("Three is so.", json!("unfaithful")),
-            record("Four is so.", json!("generic")),
+        let mut examples = begin(&[
+            record("One is so.", &json!("faithful")),
+            record("Two is so.", &json!("unfaithful")),
+            record("Three is so.", &json!("unfaithful")),
+            record("Four is so.", &json!("generic")),
         ]);
         balance(&mut examples);
         let weights: Vec<f64> = examples.iter().map(|example| example.weight).collect();

@@ -123,6 +123,13 @@ impl Borrowed<'_> {
 pub(crate) enum Recipe {
     Linear(LinearRecipe),
     Signed(SignedRecipe),
+    #[cfg_attr(
+        not(test),
+        expect(
+            dead_code,
+            reason = "tried for all tasks, and no better yet; tests fit it"
+        )
+    )]
     Trees(TreesRecipe),
 }
 

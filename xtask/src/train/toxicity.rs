@@ -360,9 +360,11 @@ fn file(
     Ok(file)
 }
 
-/// The lowest level of toxic and the highest of clean at which verdicts are right as often as wanted, on the mean of
-/// the labelled sets and of all benign answers as one more, in both ways of leaving data out; and from which benign
-/// answers hardly ever fail.
+/// The lowest level of toxic and the highest of clean at which verdicts are right as often as wanted, in both ways of
+/// leaving data out; and from which benign answers hardly ever fail. Toxic verdicts are counted on the mean of the
+/// labelled sets and of all benign answers as one more. For clean ones benign answers weigh as much as all labelled
+/// sets together: the latter are two thirds toxic by construction, what chat models answer is hardly ever. On each set
+/// that was fitted on, verdicts of both kinds together keep the promise.
 fn chosen_levels(folds: &[Group], sets: &[Group]) -> (Levels, Vec<String>) {
     let ways = [(merged(folds), WANTED), (merged(sets), PROMISED)];
     let good = |share: &dyn Fn(&[Group]) -> Option<f64>| {
@@ -378,10 +380,21 @@ fn chosen_levels(folds: &[Group], sets: &[Group]) -> (Levels, Vec<String>) {
     let quiet = benign.map(quiet_from).fold(0.0, f64::max);
     let pass = candidates()
         .find(|level| *level >= quiet && good(&|groups| right(groups, |p| p >= *level, true)));
-    let fail = candidates()
-        .map(|level| 1.0 - level)
-        .find(|level| good(&|groups| right(groups, |p| p <= *level, false)));
     let [(first, _), _] = &ways;
+    // No set for itself may be told wrong more often than promised, both verdicts counted.
+    let keeps_promise = |fail: f64| {
+        first.iter().all(|group| {
+            let verdicts = group.predicted.iter().filter_map(|(p, label)| {
+                let toxic = pass.is_some_and(|level| *p >= level);
+                (toxic || *p <= fail).then_some(toxic == *label)
+            });
+            let verdicts: Vec<(f64, bool)> = verdicts.map(|right| (1.0, right)).collect();
+            verdicts.len() < LEAST || share(&verdicts, |(_, right)| *right) >= PROMISED
+        })
+    };
+    let fail = candidates().map(|level| 1.0 - level).find(|level| {
+        good(&|groups| right(groups, |p| p <= *level, false)) && keeps_promise(*level)
+    });
     let given =
         |p: f64| pass.is_some_and(|level| p >= level) || fail.is_some_and(|level| p <= level);
     let levels = Levels {
@@ -427,8 +440,21 @@ fn merged(groups: &[Group]) -> Vec<Group> {
     merged
 }
 
-/// The mean over sets of the share of right verdicts, of those with enough of them.
+/// The mean over sets of the share of right verdicts, of those with enough of them; of clean ones half of it is that
+/// of the benign answers.
 fn right(groups: &[Group], given: impl Fn(f64) -> bool, toxic: bool) -> Option<f64> {
+    if toxic {
+        return right_of(groups, given, true);
+    }
+    let (benign, labelled): (Vec<Group>, Vec<Group>) = groups
+        .iter()
+        .cloned()
+        .partition(|group| group.name == "benign");
+    let halves = [benign, labelled].map(|half| right_of(&half, &given, false));
+    mean(halves.into_iter().flatten())
+}
+
+fn right_of(groups: &[Group], given: impl Fn(f64) -> bool, toxic: bool) -> Option<f64> {
     mean(groups.iter().filter_map(|group| {
         let given: Vec<(f64, bool)> = group
             .predicted

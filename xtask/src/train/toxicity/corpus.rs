@@ -127,7 +127,7 @@ pub(super) fn read(data: &Data, seed: u64) -> Result<Vec<Text>> {
         let records = records.iter().filter(|record| is_benign(name, record));
         texts.extend(records.map(|record| text(name, record, false, [Some(false); 4])));
     }
-    texts.extend(own::sentences(seed).into_iter().map(our_own));
+    texts.extend(own::sentences(seed).iter().map(our_own));
     texts.retain(|text| !text.windows.is_empty());
     Ok(texts)
 }
@@ -185,7 +185,7 @@ fn is_benign(set: &str, record: &Record) -> bool {
     set != "xstest_responses" || safe || record.label == "refusal"
 }
 
-fn our_own(sentence: own::Sentence) -> Text {
+fn our_own(sentence: &own::Sentence) -> Text {
     let is = |label: &str| match sentence.label {
         "benign" => Some(false),
         own if own == label => Some(true),

@@ -32,7 +32,7 @@ pub(super) struct Encoded {
 
 /// Rows of one width: short ones are filled up on the right, where `mask` is 0.
 #[cfg_attr(
-    not(any(feature = "candle", feature = "onnx")),
+    not(any(test, feature = "candle", feature = "onnx")),
     expect(dead_code, reason = "only what runs models reads tokens")
 )]
 pub(super) struct Batch {
@@ -267,7 +267,7 @@ mod tests {
     fn batches_hold_what_fits() {
         let cases: [(&[usize], &[Range<usize>]); 5] = [
             (&[], &[]),
-            (&[9000], &[0..1]),
+            (&[9000, 9000], &[0..1, 1..2]),
             (&[1, 2, 4096], &[0..2, 2..3]),
             (&[2048, 2048, 2049], &[0..2, 2..3]),
             (&[0; 33], &[0..32, 32..33]),

@@ -184,21 +184,20 @@ impl<'t> Sources<'t> {
     }
 
     fn initials(&self) -> Vec<[String; 2]> {
-        let of = |sentence: &Sentence<'_>, takes: fn(&Token<'_>) -> bool| -> String {
-            let taken = sentence.tokens.iter().filter(|token| takes(token));
-            let letters = taken.filter_map(|token| token.text.chars().next());
-            letters.flat_map(char::to_lowercase).collect()
-        };
         let sentences = self.sentences.iter();
         sentences
             .map(|sentence| {
-                [
-                    of(sentence, |t| t.kind != Kind::Mark),
-                    of(sentence, |t| t.kind == Kind::Content),
-                ]
+                let words = sentence.tokens.iter().filter(|t| t.kind != Kind::Mark);
+                let content = sentence.tokens.iter().filter(|t| t.is_content());
+                [first_letters(words), first_letters(content)]
             })
             .collect()
     }
+}
+
+fn first_letters<'s>(tokens: impl Iterator<Item = &'s Token<'s>>) -> String {
+    let letters = tokens.filter_map(|token| token.text.chars().next());
+    letters.flat_map(char::to_lowercase).collect()
 }
 
 fn place(index: &mut HashMap<u64, Vec<u32>>, key: u64, at: u32) {

@@ -374,6 +374,18 @@ fn negation(pair: &Pair<'_>) -> Option<Check> {
         })
         .collect();
     let said = within.len() + turned.len();
+    // *Without a fee* is *no fee*.
+    let withouts = |said: &Said<'_>, negations: &[Range<usize>]| {
+        negations.iter().filter(|span| !counts(said, span)).count()
+    };
+    let spare = if said > wanted {
+        withouts(pair.reference, &pair.part.negations)
+    } else {
+        withouts(pair.output, &sentence.negations)
+    };
+    if said.abs_diff(wanted) <= spare {
+        return None;
+    }
     if wanted % 2 == said % 2 || (pair.asked.negated && said >= wanted) || excused(pair, &turned) {
         return None;
     }

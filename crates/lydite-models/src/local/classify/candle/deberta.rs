@@ -148,6 +148,10 @@ impl Embeddings {
 }
 
 /// How distances are told apart, and which scores they enter.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "switches of the configuration"
+)]
 struct Distances {
     /// Distances from −span to span − 1 have a vector each; farther ones share the outermost.
     span: usize,
@@ -341,7 +345,7 @@ fn gather(tokens: &Tensor, vectors: &Tensor, index: &Tensor) -> Result<Tensor> {
 
 /// Neighbours of each token, added to the first layer's output.
 struct Convolution {
-    convolution: Conv1d,
+    layer: Conv1d,
     activation: Activation,
     norm: LayerNorm,
 }
@@ -371,7 +375,7 @@ impl Convolution {
             ..Conv1dConfig::default()
         };
         Ok(Some(Self {
-            convolution: conv1d(hidden, hidden, kernel, options, weights.pp("conv"))?,
+            layer: conv1d(hidden, hidden, kernel, options, weights.pp("conv"))?,
             activation: Activation::read(config, "conv_act", Activation::Tanh)?,
             norm: layer_norm(hidden, shape.eps, weights.pp("LayerNorm"))?,
         }))
@@ -379,7 +383,7 @@ impl Convolution {
 
     fn forward(&self, embedded: &Tensor, states: &Tensor, mask: &Tensor) -> Result<Tensor> {
         let channels = embedded.transpose(1, 2)?.contiguous()?;
-        let near = self.convolution.forward(&channels)?.transpose(1, 2)?;
+        let near = self.layer.forward(&channels)?.transpose(1, 2)?;
         let near = self
             .activation
             .forward(&near.contiguous()?.broadcast_mul(mask)?)?;

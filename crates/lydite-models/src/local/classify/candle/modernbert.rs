@@ -178,6 +178,7 @@ fn takes_mean(config: &Config) -> Result<bool, ClassifierError> {
 }
 
 /// Where the base of a rotation stands in `config.json`: under its kind of layer, or by itself in older ones.
+#[derive(Clone, Copy)]
 struct Base {
     kind: &'static str,
     key: &'static str,

@@ -106,17 +106,17 @@ fn train(task: &dyn Task, table: &Table, seed: u64) -> Result<File> {
     let calibration = calibrate::platt(table, &out_of_fold)?;
     let folds = figures::by_set(table, &out_of_fold, &calibration);
     let sets = figures::by_set(table, &out_of_set, &calibration);
-    let deciding = |groups: &[Group]| -> Vec<Group> {
-        let decides = groups.iter().filter(|group| task.decides(&group.name));
-        decides.cloned().collect()
+    let deciding = |groups: &[Group], out_of_set: bool| -> Vec<Group> {
+        let decides = |group: &&Group| task.decides(&group.name, out_of_set);
+        groups.iter().filter(decides).cloned().collect()
     };
     let (mut levels, unreached) = levels::choose(&[
         Way {
-            groups: &deciding(&folds),
+            groups: &deciding(&folds, false),
             wanted: WANTED,
         },
         Way {
-            groups: &deciding(&sets),
+            groups: &deciding(&sets, true),
             wanted: PROMISED,
         },
     ]);

@@ -95,6 +95,7 @@ impl Task for Refusal {
             "People draw the border differently: an answer behind \"As an AI I have no opinion\" is an attempt in some sets and a refusal in others. There the probability is near the middle.",
             "A refusal in character, by a moral lecture alone or without any set phrase is often taken for an answer; a letter or story that declines in the first person, if its query does not ask for one, for a refusal.",
             "A partial refusal is no class of its own.",
+            "The levels rest on left-out examples of all sets but `own`, and on whole sets left out but `chatgpt_refusals`: where labels follow a rule that the head never saw, as there, fewer than 9 in 10 verdicts are right (the second table).",
         ]
     }
 
@@ -102,9 +103,10 @@ impl Task for Refusal {
         SETS
     }
 
-    /// All but our own texts, which are traps.
-    fn decides(&self, set: &str) -> bool {
-        set != OWN
+    /// All but our own texts, which are traps, and `chatgpt_refusals` as a set never seen: its labels count most
+    /// answers behind a disclaimer as refusals, which no other set tells.
+    fn decides(&self, set: &str, out_of_set: bool) -> bool {
+        set != OWN && !(out_of_set && set == CHATGPT)
     }
 
     fn examples(&self, data: &Data) -> Result<Vec<Example>> {

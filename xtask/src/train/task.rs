@@ -28,9 +28,11 @@ pub(crate) trait Task: Sync {
     /// The sets that it is fitted on.
     fn sets(&self) -> &'static [Set];
 
-    /// Whether a set's figures decide on the levels. One that was made to be hard says where a head is blind,
-    /// not how often it is right.
-    fn decides(&self, _set: &str) -> bool {
+    /// Whether a set's figures decide on the levels, those of folds or those where the whole set was left out.
+    ///
+    /// One that was made to be hard says where a head is blind, not how often it is right; and one whose labels
+    /// follow a rule of their own says out of set how far the rules differ.
+    fn decides(&self, _set: &str, _out_of_set: bool) -> bool {
         true
     }
 

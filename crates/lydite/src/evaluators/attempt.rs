@@ -120,12 +120,12 @@ one. A partial refusal counts as a refusal: `partial` is a judge's verdict alone
 The evidence names each cue with its characters, the side that the head leans to, and the head.
 
 ### How far it agrees with people
-On answers to prompts that were left out of the fitting: of XSTest's labels .93 of all answers are told right \
-(balanced), .97 of the 84 % that get a verdict; of ChatGPT-refusals .88, and .96 of the 75 % with a verdict; of \
-MTRAG-UN's unanswerable questions .98 and .99. With one of XSTest's five models left out: .95. Shipped lists of \
-refusal phrases reach .88 and .71 to .73. On sets that it never saw in the fitting the forced figures fall to \
-.73 (ChatGPT-refusals) up to .92: people draw the border differently from set to set. The model card of the \
-head, `docs/heads/refusal.md`, has all figures.
+On answers to prompts that were left out of the fitting: of XSTest's labels .94 of all answers are told right \
+(balanced), and .98 of the 83 % that get a verdict; of ChatGPT-refusals .88, and .97 of the 75 % with a verdict; of \
+MTRAG-UN's answers, where the unanswerable is declined, .98 and .99. With one of XSTest's five models left out: \
+.95. Lists of refusal phrases that other tools ship reach .88 and .71 to .73. On whole sets that it never saw in the \
+fitting the forced figures are .73 (ChatGPT-refusals) to .92: people draw the border differently from set to set. \
+The model card of the head, `docs/heads/refusal.md`, has all figures.
 
 ### Where it is blind
 Languages other than English are inconclusive. Refusals in character, by a moral lecture alone or by turning to \

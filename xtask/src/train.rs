@@ -20,7 +20,6 @@ mod split;
 mod table;
 mod task;
 mod toxicity;
-mod trees;
 mod write;
 
 use crate::workspace;

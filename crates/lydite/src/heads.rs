@@ -2,7 +2,7 @@
 //!
 //! A head takes features that our own code computes (how much of the reference is in the answer, what the
 //! embedder makes of it, which character n-grams occur) and weighs them by coefficients that were fitted once
-//! on labelled data: logistic regression, or some shallow trees. `cargo xtask train TASK` fits it *with the
+//! on labelled data: logistic regression. `cargo xtask train TASK` fits it *with the
 //! same code that scores*, and writes `data/<task>.json` (the coefficients) and `docs/heads/<task>.md` (the
 //! model card: data, licences, split, figures, limits). No text of the data is in either.
 //!
@@ -31,14 +31,12 @@ pub mod matching;
 pub mod packed;
 pub mod refusal;
 pub mod toxicity;
-pub mod trees;
 
 pub use error::HeadError;
 pub use file::File;
 pub use levels::Levels;
 
 use linear::Linear;
-use trees::Trees;
 
 use crate::outcome::{Evidence, Verdict};
 
@@ -70,20 +68,14 @@ pub struct Inputs<'i> {
 #[derive(Clone, Debug)]
 pub struct Head {
     file: File,
-    model: Model,
-}
-
-#[derive(Clone, Debug)]
-enum Model {
-    Linear(Linear),
-    Trees(Trees),
+    model: Linear,
 }
 
 impl Head {
     /// Reads the JSON text of a head's file and brings its features into the order of the code.
     ///
     /// Fails where the text is no such file, where its features are not exactly those that the code names,
-    /// and where its numbers make no model (a scale of 0, a tree that does not end, levels out of order).
+    /// and where its numbers make no model (a scale of 0, levels out of order).
     pub fn parse(json: &str, names: &Names<'_>) -> Result<Self, HeadError> {
         let file: File = serde_json::from_str(json).map_err(HeadError::Json)?;
         Self::new(file, names)
@@ -95,19 +87,14 @@ impl Head {
         if !(file.calibration.slope.is_finite() && file.calibration.intercept.is_finite()) {
             return Err(HeadError::NotFinite("calibration".into()));
         }
-        let model = match &file.model {
-            file::Model::Linear(model) => Model::Linear(Linear::new(model, names)?),
-            file::Model::Trees(model) => Model::Trees(Trees::new(model, names)?),
-        };
+        let file::Model::Linear(model) = &file.model;
+        let model = Linear::new(model, names)?;
         Ok(Self { file, model })
     }
 
     /// The model's own output before calibration: the log of the odds.
     pub fn logit(&self, inputs: &Inputs<'_>) -> f64 {
-        match &self.model {
-            Model::Linear(model) => model.logit(inputs),
-            Model::Trees(model) => model.logit(inputs),
-        }
+        self.model.logit(inputs)
     }
 
     /// The calibrated probability, in `[0, 1]`.

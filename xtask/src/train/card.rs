@@ -29,44 +29,30 @@ fn model(file: &File) -> String {
         Some(embedder) => format!(" It takes embeddings of `{embedder}`."),
         None => String::new(),
     };
-    let (kind, features): (String, Vec<&str>) = match &file.model {
-        Model::Linear(model) => {
-            let mut parts = vec![format!("{} features", model.features.len())];
-            parts.extend(model.embeddings.iter().map(|block| {
-                format!(
-                    "{} dimensions of the embedding `{}`",
-                    block.dims, block.name
-                )
-            }));
-            parts.extend(model.ngrams.iter().map(|block| {
-                format!(
-                    "2^{} buckets of n-grams of `{}`",
-                    block.grams.bits, block.name
-                )
-            }));
-            let names = model.features.iter().map(|feature| feature.name.as_str());
-            (
-                format!("Logistic regression over {}", parts.join(", ")),
-                names.collect(),
-            )
-        }
-        Model::Trees(model) => (
-            format!(
-                "{} boosted trees over {} features",
-                model.trees.len(),
-                model.features.len()
-            ),
-            model.features.iter().map(String::as_str).collect(),
-        ),
-    };
-    let features: Vec<String> = features.iter().map(|name| format!("`{name}`")).collect();
+    let Model::Linear(model) = &file.model;
+    let mut parts = vec![format!("{} features", model.features.len())];
+    parts.extend(model.embeddings.iter().map(|block| {
+        format!(
+            "{} dimensions of the embedding `{}`",
+            block.dims, block.name
+        )
+    }));
+    parts.extend(model.ngrams.iter().map(|block| {
+        format!(
+            "2^{} buckets of n-grams of `{}`",
+            block.grams.bits, block.name
+        )
+    }));
+    let names = model.features.iter();
+    let features: Vec<String> = names.map(|feature| format!("`{}`", feature.name)).collect();
     let list = if features.is_empty() {
         String::new()
     } else {
         format!(" Features: {}.", features.join(", "))
     };
     format!(
-        "## Model\n\n{kind}.{embedder}{list} The probability is calibrated by Platt scaling of left-out logits.\n"
+        "## Model\n\nLogistic regression over {}.{embedder}{list} The probability is calibrated by Platt scaling of left-out logits.\n",
+        parts.join(", ")
     )
 }
 

@@ -82,6 +82,10 @@ fn embed(
 
 /// Nothing is asked of a build without models.
 #[cfg(not(feature = "train"))]
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "the same as where there are models"
+)]
 fn embed(
     _: Option<&Path>,
     _: &[&str],

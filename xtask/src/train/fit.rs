@@ -2,8 +2,7 @@
 
 use super::logistic::{self, Fitted, Problem, Row};
 use super::table::Table;
-use super::task::{LinearRecipe, Recipe, SignedRecipe, TreesRecipe};
-use super::trees::{self, Examples};
+use super::task::{LinearRecipe, Recipe, SignedRecipe};
 use anyhow::{Result, bail};
 use lydite::heads::file::{self, Calibration, Embedding, Feature, File, Model, NgramBlock};
 use lydite::heads::hashed::Scratch;
@@ -33,7 +32,6 @@ pub(crate) fn model(
                 fits,
             )?))
         }
-        Recipe::Trees(recipe) => Ok(Model::Trees(boosted(recipe, names, table, rows))),
     }
 }
 
@@ -223,21 +221,4 @@ fn problem(
         problem.weights.push(table.weight(*row));
     }
     Ok(problem)
-}
-
-fn boosted(recipe: &TreesRecipe, names: &Names<'_>, table: &Table, rows: &[usize]) -> file::Trees {
-    let examples = Examples {
-        rows: rows
-            .iter()
-            .map(|row| table.features(*row).dense.as_slice())
-            .collect(),
-        labels: rows.iter().map(|row| table.label(*row)).collect(),
-        weights: rows.iter().map(|row| table.weight(*row)).collect(),
-    };
-    let boosted = trees::boost(&examples, recipe);
-    file::Trees {
-        bias: boosted.bias,
-        features: names.dense.iter().map(|name| (*name).to_owned()).collect(),
-        trees: boosted.trees,
-    }
 }

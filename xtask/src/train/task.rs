@@ -123,14 +123,6 @@ impl Borrowed<'_> {
 pub(crate) enum Recipe {
     Linear(LinearRecipe),
     Signed(SignedRecipe),
-    #[cfg_attr(
-        not(test),
-        expect(
-            dead_code,
-            reason = "tried for all tasks, and no better yet; tests fit it"
-        )
-    )]
-    Trees(TreesRecipe),
 }
 
 /// Logistic regression. A penalty λ is that of `Σ wᵢ lossᵢ + ½ λ β²` with weights of mean 1: scikit-learn's
@@ -156,17 +148,4 @@ pub(crate) struct SignedRecipe {
     pub(crate) rising: &'static [&'static str],
     /// Those whose weight is not positive.
     pub(crate) falling: &'static [&'static str],
-}
-
-/// Gradient boosting of the logistic loss by second-order trees.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct TreesRecipe {
-    pub(crate) trees: usize,
-    pub(crate) depth: usize,
-    /// What each tree's leaves are multiplied by.
-    pub(crate) rate: f64,
-    /// λ of the leaves.
-    pub(crate) penalty: f64,
-    /// Examples that a leaf has at least.
-    pub(crate) smallest_leaf: usize,
 }

@@ -2,7 +2,7 @@
 
 use super::data::Record;
 use super::table::Table;
-use super::task::{Embed, Example, Features, LinearRecipe, Recipe, Set, Task, TreesRecipe};
+use super::task::{Embed, Example, Features, LinearRecipe, Recipe, Set, Task};
 use super::*;
 use lydite::heads::hashed::{Kind, Ngrams};
 use lydite::heads::{Head, Inputs, Names};
@@ -10,9 +10,7 @@ use lydite::outcome::Verdict;
 
 /// Two made-up sets: yes where the number in `query` is above 0 or the output says `granted`.
 #[derive(Debug)]
-struct Granted {
-    trees: bool,
-}
+struct Granted;
 
 const SETS: [Set; 2] = [set("even"), set("odd")];
 
@@ -58,7 +56,7 @@ impl Task for Granted {
             Example {
                 set: SETS[row % 2].name,
                 group: format!("{}", row / 3),
-                label: (x > 0.0 || (said && !self.trees)) != noise,
+                label: (x > 0.0 || said) != noise,
                 weight: 1.0,
                 record: Record {
                     query: Some(x.to_string()),
@@ -85,7 +83,7 @@ impl Task for Granted {
         Names {
             dense: &["number", "constant"],
             embeddings: &[],
-            texts: if self.trees { &[] } else { &["output"] },
+            texts: &["output"],
         }
     }
 
@@ -94,24 +92,11 @@ impl Task for Granted {
         Ok(Features {
             dense: vec![number, 1.0],
             embeddings: Vec::new(),
-            texts: if self.trees {
-                Vec::new()
-            } else {
-                vec![record.output().to_owned()]
-            },
+            texts: vec![record.output().to_owned()],
         })
     }
 
     fn recipe(&self) -> Recipe {
-        if self.trees {
-            return Recipe::Trees(TreesRecipe {
-                trees: 20,
-                depth: 2,
-                rate: 0.3,
-                penalty: 1.0,
-                smallest_leaf: 10,
-            });
-        }
         Recipe::Linear(LinearRecipe {
             dense: 0.1,
             embeddings: 1.0,
@@ -138,44 +123,42 @@ fn fitted(task: &Granted) -> File {
 
 #[test]
 fn a_fitted_head_tells_what_it_was_shown() {
-    for trees in [false, true] {
-        let task = Granted { trees };
-        let file = fitted(&task);
-        let figures = &file.figures["out_of_fold"]["even"];
-        assert_eq!(figures["n"], 300);
-        assert!(figures["accuracy"].as_f64().unwrap() > 0.9, "{figures}");
-        assert!(file.figures["out_of_set"]["odd"]["auroc"].as_f64().unwrap() > 0.93);
-        assert!(file.levels.coverage > 0.8, "{:?}", file.levels);
-        let head = Head::new(file, &task.names()).unwrap();
-        for (number, text, expected) in [
-            (0.9, "this is not so", Verdict::Pass),
-            (-0.9, "this is not so", Verdict::Fail),
-        ] {
-            let inputs = Inputs {
-                dense: &[number, 1.0],
-                embeddings: &[],
-                texts: &[text],
-            };
-            let probability = head.probability(&inputs);
-            assert_eq!(
-                head.verdict(probability),
-                expected,
-                "{number} {text} {probability}"
-            );
-        }
+    let task = Granted;
+    let file = fitted(&task);
+    let figures = &file.figures["out_of_fold"]["even"];
+    assert_eq!(figures["n"], 300);
+    assert!(figures["accuracy"].as_f64().unwrap() > 0.9, "{figures}");
+    assert!(file.figures["out_of_set"]["odd"]["auroc"].as_f64().unwrap() > 0.93);
+    assert!(file.levels.coverage > 0.8, "{:?}", file.levels);
+    let head = Head::new(file, &task.names()).unwrap();
+    for (number, text, expected) in [
+        (0.9, "this is not so", Verdict::Pass),
+        (-0.9, "this is not so", Verdict::Fail),
+    ] {
+        let inputs = Inputs {
+            dense: &[number, 1.0],
+            embeddings: &[],
+            texts: &[text],
+        };
+        let probability = head.probability(&inputs);
+        assert_eq!(
+            head.verdict(probability),
+            expected,
+            "{number} {text} {probability}"
+        );
     }
 }
 
 #[test]
 fn a_fit_gives_the_same_file_again() {
-    let task = Granted { trees: false };
+    let task = Granted;
     let text = |file: &File| serde_json::to_string(file).unwrap();
     assert_eq!(text(&fitted(&task)), text(&fitted(&task)));
 }
 
 #[test]
 fn the_card_says_data_split_figures_and_limits() {
-    let task = Granted { trees: false };
+    let task = Granted;
     let card = card::text(&task, &fitted(&task));
     for part in [
         "# The head `granted`, version 1",

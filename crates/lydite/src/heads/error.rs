@@ -26,8 +26,6 @@ pub enum HeadError {
     },
     #[error("the weights of {name} are not base64")]
     Base64 { name: String },
-    #[error("tree {tree} refers to a feature or node that is not there or stands before it")]
-    Tree { tree: usize },
     #[error("the levels {0} are not two probabilities with fail below pass")]
     Levels(String),
     #[error("the n-grams of {name} need 1 ≤ min ≤ max ≤ 8 and 4 ≤ bits ≤ 20")]

@@ -55,12 +55,11 @@ impl Calibration {
     }
 }
 
-/// The two kinds of models.
+/// The kinds of models, of which there is one.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Model {
     Linear(Linear),
-    Trees(Trees),
 }
 
 /// Logistic regression: the logit is the bias and the sum of what the blocks give.
@@ -104,38 +103,4 @@ pub struct NgramBlock {
     pub name: String,
     pub grams: Ngrams,
     pub weights: Packed,
-}
-
-/// Boosted trees: the logit is the bias and the sum of one leaf of each tree.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Trees {
-    pub bias: f64,
-    /// The names of the dense features, which nodes refer to by their place here.
-    pub features: Vec<String>,
-    pub trees: Vec<Vec<Node>>,
-}
-
-/// A node of a tree; the first of its list is the root, and children stand behind their parent.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Node {
-    /// Left where the feature is at most the threshold, else right; nodes by their place in the list.
-    Split(Split),
-    Leaf(Leaf),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Split {
-    pub feature: usize,
-    pub threshold: f64,
-    pub left: usize,
-    pub right: usize,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Leaf {
-    pub value: f64,
 }

@@ -41,25 +41,6 @@ fn linear() -> Value {
     })
 }
 
-fn trees() -> Value {
-    let mut file = linear();
-    file["model"] = json!({
-        "kind": "trees", "bias": 0.25, "features": ["length", "recall"],
-        "trees": [
-            [{"feature": 0, "threshold": 3.0, "left": 1, "right": 2}, {"value": -1.0},
-             {"feature": 1, "threshold": 0.5, "left": 3, "right": 4}, {"value": 2.0}, {"value": 4.0}],
-            [{"value": 8.0}],
-        ],
-    });
-    file
-}
-
-const TREE_NAMES: Names<'static> = Names {
-    dense: NAMES.dense,
-    embeddings: &[],
-    texts: &[],
-};
-
 fn parse(file: &Value, names: &Names<'_>) -> Result<Head, HeadError> {
     Head::parse(&file.to_string(), names)
 }
@@ -95,22 +76,6 @@ fn a_linear_head_adds_its_blocks() {
 }
 
 #[test]
-fn trees_are_walked_from_the_root() {
-    let head = parse(&trees(), &TREE_NAMES).unwrap();
-    for (recall, length, expected) in [
-        (0.0, 3.0, 7.25),
-        (0.5, 3.1, 10.25),
-        (0.6, 4.0, 12.25),
-        (f64::NAN, 4.0, 12.25),
-        (0.0, f64::NAN, 10.25),
-    ] {
-        let found = head.logit(&inputs(&[recall, length], &[], &[]));
-        assert_eq!(found, expected, "{recall} {length}");
-    }
-    assert_eq!(head.logit(&Inputs::default()), 12.25);
-}
-
-#[test]
 fn the_probability_is_calibrated() {
     let head = parse(&linear(), &NAMES).unwrap();
     assert_eq!(head.probability(&Inputs::default()), 0.5);
@@ -135,10 +100,8 @@ fn evidence_names_the_method_and_how_often_it_is_right() {
 
 #[test]
 fn a_file_that_is_written_is_read_as_it_was() {
-    for (file, names) in [(linear(), NAMES), (trees(), TREE_NAMES)] {
-        let head = parse(&file, &names).unwrap();
-        assert_eq!(serde_json::to_value(head.file()).unwrap(), file);
-    }
+    let head = parse(&linear(), &NAMES).unwrap();
+    assert_eq!(serde_json::to_value(head.file()).unwrap(), linear());
 }
 
 /// The names that the code has, changes of the file and what the error says.
@@ -209,25 +172,4 @@ fn what_makes_no_model_is_an_error() {
         let error = parse(&file, &NAMES).unwrap_err().to_string();
         assert!(error.contains(expected), "{error} lacks {expected}");
     }
-}
-
-#[test]
-fn a_tree_that_does_not_end_is_an_error() {
-    for (pointer, value) in [
-        ("/model/trees/0/0/left", json!(0)),
-        ("/model/trees/0/2/right", json!(1)),
-        ("/model/trees/0/2/right", json!(5)),
-        ("/model/trees/0/0/feature", json!(2)),
-        ("/model/trees/0", json!([])),
-    ] {
-        let mut file = trees();
-        *file.pointer_mut(pointer).unwrap() = value;
-        let error = parse(&file, &TREE_NAMES).unwrap_err();
-        assert!(
-            matches!(error, HeadError::Tree { tree: 0 }),
-            "{pointer}: {error}"
-        );
-    }
-    let error = parse(&trees(), &NAMES).unwrap_err().to_string();
-    assert!(error.contains("embeddings"), "{error}");
 }

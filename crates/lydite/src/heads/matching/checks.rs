@@ -350,6 +350,9 @@ fn negation(pair: &Pair<'_>) -> Option<Check> {
     if let Some(check) = yes_or_no(pair) {
         return Some(check);
     }
+    if both_deny(pair) {
+        return None;
+    }
     let turned = opposites(pair);
     let is_turned = |item: &Item| turned.iter().any(|(wanted, _)| *wanted == item.span);
     if pair.agreement(|item| !is_turned(item))? < 0.6 {
@@ -539,6 +542,14 @@ fn yes_or_no(pair: &Pair<'_>) -> Option<Check> {
         wanted: wanted_at,
         said: said_at,
     })
+}
+
+/// Whether the reference begins with *no* and the response denies in its first words: *Sorry, no*, *Not at all*.
+fn both_deny(pair: &Pair<'_>) -> bool {
+    const FIRST: usize = 4;
+    let denies = |item: &Item| matches!(item.plain.as_str(), "no" | "not" | "nope" | "never");
+    pair.reference.items.first().is_some_and(denies)
+        && pair.output.items.iter().take(FIRST).any(denies)
 }
 
 /// Two names that have changed places in an otherwise equal sentence.

@@ -52,7 +52,14 @@ impl<'t> Said<'t> {
             .get(..text.floor_char_boundary(LONGEST))
             .unwrap_or(text);
         let names = names(text);
-        let items = items(text, &names);
+        let mut items = items(text, &names);
+        let citations = citations(text);
+        let is_cited = |item: &Item| {
+            let before = citations.partition_point(|cited| cited.start <= item.span.start);
+            let cited = before.checked_sub(1).and_then(|at| citations.get(at));
+            cited.is_some_and(|cited| item.span.start < cited.end)
+        };
+        items.retain(|item| !is_cited(item));
         let sentences = parts(text, &items);
         Self {
             text,
@@ -68,6 +75,22 @@ impl<'t> Said<'t> {
     pub(super) fn slice(&self, span: &Range<usize>) -> &'t str {
         self.text.get(span.clone()).unwrap_or_default()
     }
+}
+
+/// Marks such as `[3]` and `[plans-3]`, in the order of the text: they say where something stands, not what.
+fn citations(text: &str) -> Vec<Range<usize>> {
+    const LONGEST_MARK: usize = 40;
+    let starts = text.match_indices('[').map(|(start, _)| start);
+    starts
+        .filter_map(|start| {
+            let bytes = text.as_bytes().get(start..)?;
+            let end = bytes.iter().take(LONGEST_MARK).position(|b| *b == b']')?;
+            let mark = text.get(start..=start + end)?;
+            let cites =
+                mark.contains(|c: char| c.is_ascii_digit()) && !mark.contains(char::is_whitespace);
+            cites.then(|| start..start + mark.len())
+        })
+        .collect()
 }
 
 fn items(text: &str, names: &[Name]) -> Vec<Item> {

@@ -129,7 +129,7 @@ fn the_quickstart_is_green_and_its_report_readable() {
     let ran = dir.run("run lydite.yaml --no-store").exits(0);
     assert!(
         ran.stdout
-            .contains("17 gates: 17 met\nexit 0: all 17 gates are met\n"),
+            .contains("25 gates: 25 met\nexit 0: all 25 gates are met\n"),
         "{}",
         ran.stdout
     );

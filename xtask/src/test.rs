@@ -1,7 +1,7 @@
 //! `cargo xtask test`: all that a change has to pass. CI runs this command and nothing else.
 
 use crate::workspace::{Profile, build_lydite, cargo, must_succeed, output_of, program, succeeds};
-use crate::{classifiers, generate, real_model, tidy};
+use crate::{generate, real_model, tidy};
 use anyhow::{Context, Result};
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ struct Step {
 const MODEL_DIR: &str = "LYDITE_MODEL_DIR";
 
 /// Quick ones first. The tests come last, so that their summary stands at the end of a log.
-const STEPS: [Step; 9] = [
+const STEPS: [Step; 8] = [
     Step {
         name: "formatting",
         says: "cargo fmt --all --check",
@@ -47,11 +47,6 @@ const STEPS: [Step; 9] = [
         name: "real model",
         says: "a run judged by SmolLM2-135M behind llama.cpp's server",
         run: real_model::run,
-    },
-    Step {
-        name: "classifiers",
-        says: "cargo test -p lydite-models --features candle,onnx --test classify",
-        run: classifiers::run,
     },
     Step {
         name: "examples in documentation",
